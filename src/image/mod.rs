@@ -1,0 +1,1 @@
+//! Dockerfile → reproducible OCI image.

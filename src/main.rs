@@ -1,0 +1,3 @@
+//! Arguments → command → exit code.
+
+fn main() {}
