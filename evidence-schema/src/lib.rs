@@ -1,3 +1,53 @@
-//! The evidence format of tki-attest.
+//! The evidence format of tki-attest: what was asked, what was seen, what
+//! follows from it. The same pure functions serve `run`, which writes evidence,
+//! and `verify`, which trusts nothing in it that can be computed again.
+//!
+//! # Terminology
+//!
+//! - **Probe**: a named question to the sandbox (`PR-NET-1`), made of one or
+//!   more *operations*, each with an *expectation*. The [`catalogue`] lists them.
+//! - **Phase**: `engine` (only what the engine enforces stands) or `locked`
+//!   (after the inspector stacked its own seccomp filter).
+//! - **Observation**: what the kernel answered to one operation in one phase.
+//!   The inspector reports observations and never verdicts.
+//! - **Raw fact**: a kernel text (mount table, status, …) kept verbatim.
+//! - **Verdict**: `PASS`, `FAIL` or `UNPROVEN`, derived by [`judge`] from
+//!   observations and raw facts.
+//! - **Control**: an extra container in which one boundary is relaxed, so that
+//!   the probe for it must flip.
+//! - **Witness**: an independent view of the same container: `inside`,
+//!   `outside`, `configured`.
+//! - **Venue**: where the run took place: `vps`, `ci` or `dev`.
+//! - **Bundle**: the evidence JSON and the artifacts beside it.
+//!
+//! Without the `std` feature only the catalogue, the fact parsers and the wire
+//! format remain, which is all that the inspector links.
 #![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
 extern crate alloc;
+
+pub mod catalogue;
+pub mod errno;
+pub mod facts;
+pub mod observation;
+pub mod wire;
+
+#[cfg(feature = "std")]
+pub mod derive;
+#[cfg(feature = "std")]
+pub mod evidence;
+#[cfg(feature = "std")]
+pub mod judge;
+#[cfg(feature = "std")]
+pub mod matrix;
+#[cfg(feature = "std")]
+pub mod schema;
+#[cfg(feature = "std")]
+pub mod settings;
+#[cfg(feature = "std")]
+pub mod stamp;
+#[cfg(feature = "std")]
+pub mod strict;
+#[cfg(feature = "std")]
+pub mod witness;

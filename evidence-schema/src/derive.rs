@@ -1,0 +1,168 @@
+//! Everything in evidence that follows from what was recorded. `run` fills it
+//! in with these functions; `verify` fills it in again and compares.
+
+use crate::catalogue::{CANONICAL, ProbeSpec};
+use crate::evidence::{
+    Evidence, Holdings, Inventory, ProbeResult, RawFacts, Status, Summary, Verdict,
+};
+use crate::judge;
+use crate::matrix::Matrix;
+use crate::observation::Observation;
+use crate::settings;
+use crate::witness;
+
+/// The result of one probe. `artifact_path` is left as it is given.
+pub fn probe_result(
+    probe: &ProbeSpec,
+    observations: Vec<Observation>,
+    raw: &RawFacts,
+    matrix: &Matrix,
+    artifact_path: String,
+) -> ProbeResult {
+    let judgement = judge::judge(probe, &observations, raw);
+    ProbeResult {
+        probe_id: probe.id.into(),
+        operation: probe.operation.into(),
+        expected: probe.expected.into(),
+        actual_stderr_or_value: judge::actual(&observations),
+        errno_or_exit: judge::errno_or_exit(probe, &observations),
+        verdict: judgement.verdict,
+        artifact_path,
+        requirements: probe.requirements.iter().map(|r| (*r).into()).collect(),
+        tests: matrix.tests_of(probe.id),
+        enforced_by: judge::enforced_by(probe, &observations),
+        reasons: judgement.reasons,
+        observations,
+    }
+}
+
+/// Nothing but our own image changed.
+pub fn unchanged(inventory: &Inventory) -> bool {
+    let rest = |holdings: &Holdings| {
+        let mut holdings = holdings.clone();
+        holdings
+            .images
+            .retain(|image| !inventory.own_images.contains(image));
+        holdings
+    };
+    rest(&inventory.before) == rest(&inventory.after)
+}
+
+/// Counts verdicts of the required probes. A missing probe is UNPROVEN.
+pub fn summary(probes: &[ProbeResult]) -> Summary {
+    let verdict = |probe: &ProbeSpec| {
+        let mut found = probes.iter().filter(|result| result.probe_id == probe.id);
+        match (found.next(), found.next()) {
+            (Some(result), None) => result.verdict,
+            _ => Verdict::Unproven,
+        }
+    };
+    let count = |wanted: Verdict| {
+        let matching = CANONICAL.iter().filter(|probe| verdict(probe) == wanted);
+        u32::try_from(matching.count()).unwrap_or(u32::MAX)
+    };
+    Summary {
+        required: u32::try_from(CANONICAL.len()).unwrap_or(u32::MAX),
+        passed: count(Verdict::Pass),
+        failed: count(Verdict::Fail),
+        unproven: count(Verdict::Unproven),
+    }
+}
+
+/// What the run came to.
+pub fn status(evidence: &Evidence) -> Status {
+    let disagreement = evidence.witnesses.agreement.iter().any(|row| !row.agree);
+    if evidence.summary.failed > 0 || disagreement {
+        Status::SandboxAttestationFailed
+    } else if evidence.summary.passed != evidence.summary.required
+        || !evidence.inventory.unchanged
+        || !deviations(evidence).is_empty()
+    {
+        Status::SandboxAttestationPartial
+    } else {
+        Status::SandboxAttested
+    }
+}
+
+/// Settings that the engine did not take as it was asked to.
+pub fn deviations(evidence: &Evidence) -> Vec<settings::Deviation> {
+    settings::deviations(&evidence.sandbox.declared, &evidence.sandbox.configured)
+}
+
+/// What this evidence does not show, said in the evidence itself.
+pub fn not_proven(evidence: &Evidence) -> Vec<String> {
+    let mut lines = vec![
+        "That root on the venue did not make this file up: observations are self-reported unless \
+         a listed key signed them."
+            .to_owned(),
+        "That the kernel has no bug through which the boundaries could be passed.".to_owned(),
+        "That a later container gets the same settings: this is one container, once.".to_owned(),
+    ];
+    let exec = evidence
+        .probes
+        .iter()
+        .find(|probe| probe.probe_id == "PR-EXEC-1");
+    if exec.and_then(|probe| probe.enforced_by.as_deref()) == Some("inspector") {
+        lines.push(
+            "That the engine denies execve: it cannot, because it needs one exec to start; the \
+             inspector's own stacked filter does (enforced_by: inspector)."
+                .to_owned(),
+        );
+    }
+    if evidence.controls.is_empty() {
+        lines.push(
+            "That each probe would have failed without its boundary: no controls were run."
+                .to_owned(),
+        );
+    }
+    if !evidence.witnesses.outside.available {
+        lines.push(format!(
+            "That the host saw the same from outside: {}.",
+            evidence.witnesses.outside.source
+        ));
+    }
+    if evidence.request.is_none() {
+        lines.push("That the run answers a verifier's question: no request was given.".to_owned());
+    }
+    if evidence.sandbox.out_backing.kind != "tmpfs" {
+        lines.push(format!(
+            "That files in /out cannot be executed or fill the disk: {}.",
+            evidence.sandbox.out_backing.reason
+        ));
+    }
+    if !evidence.inventory.unchanged {
+        lines.push(
+            "That nothing else on the engine changed: the inventories before and after differ."
+                .to_owned(),
+        );
+    }
+    if evidence.venue == "dev" {
+        lines.push("Anything about an approved venue: this is a developer's machine.".to_owned());
+    }
+    lines
+}
+
+/// Fills in everything that follows from the recorded facts.
+pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
+    for result in &mut evidence.probes {
+        if let Some(spec) = crate::catalogue::find(&result.probe_id) {
+            *result = probe_result(
+                spec,
+                std::mem::take(&mut result.observations),
+                &evidence.raw,
+                matrix,
+                std::mem::take(&mut result.artifact_path),
+            );
+        }
+    }
+    evidence.witnesses = witness::witnesses(
+        &evidence.raw,
+        &evidence.sandbox.configured,
+        evidence.witnesses.outside.clone(),
+    );
+    evidence.inventory.unchanged = unchanged(&evidence.inventory);
+    evidence.matrix = matrix.bind(&evidence.probes);
+    evidence.summary = summary(&evidence.probes);
+    evidence.status = status(evidence);
+    evidence.not_proven = not_proven(evidence);
+}

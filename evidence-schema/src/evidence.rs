@@ -1,0 +1,415 @@
+//! Evidence v1, the document: recorded facts first, what follows from them
+//! after. Names are fixed by the contract; see docs/evidence.md.
+
+use crate::observation::Observation;
+use crate::settings::Settings;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The value of `schema`.
+pub const SCHEMA: &str = "tki-attest/evidence/v1";
+
+/// A whole evidence file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// Always `tki-attest/evidence/v1`.
+    pub schema: String,
+    /// Names this run everywhere: container, labels, files.
+    pub run_id: String,
+    /// What the run came to.
+    pub status: Status,
+    /// RFC 3339, UTC.
+    pub started: String,
+    /// RFC 3339, UTC.
+    pub finished: String,
+    /// The tool that ran.
+    pub tool: Tool,
+    /// The claimed venue: `vps`, `ci` or `dev`.
+    pub venue: String,
+    /// What was observed about the venue.
+    pub venue_facts: VenueFacts,
+    /// The verifying party's request that this run answers, or null.
+    pub request: Option<RequestBinding>,
+    /// The image's manifest digest, `sha256:…`.
+    pub image_digest: String,
+    /// The image's other names.
+    pub image: ImageIdentity,
+    /// SHA-256 (hex) of the exact profile bytes handed to the engine.
+    pub seccomp_sha256: String,
+    /// The profile's name.
+    pub seccomp_profile: String,
+    /// The engine and the kernel.
+    pub runtime: Runtime,
+    /// The container's settings.
+    pub sandbox: Sandbox,
+    /// Independent views of the same container.
+    pub witnesses: Witnesses,
+    /// What else the engine held before and after, by id.
+    pub inventory: Inventory,
+    /// One entry per probe, in the catalogue's order.
+    pub probes: Vec<ProbeResult>,
+    /// Control runs.
+    pub controls: Vec<ControlResult>,
+    /// Acceptance tests #24–#37 bound to probes.
+    pub matrix: Vec<MatrixRow>,
+    /// Kernel texts, verbatim.
+    pub raw: RawFacts,
+    /// Files beside this one.
+    pub artifacts: Vec<Artifact>,
+    /// The count of verdicts.
+    pub summary: Summary,
+    /// What this evidence does not show.
+    pub not_proven: Vec<String>,
+    /// The stamp; see [`crate::stamp`].
+    pub evidence_sha256: String,
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Status {
+    /// Every required probe passed and every witness agrees.
+    SandboxAttested,
+    /// A boundary leaked or witnesses disagree.
+    SandboxAttestationFailed,
+    /// Something is not proven.
+    SandboxAttestationPartial,
+}
+
+impl Status {
+    /// The name used in evidence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::SandboxAttested => "SANDBOX_ATTESTED",
+            Status::SandboxAttestationFailed => "SANDBOX_ATTESTATION_FAILED",
+            Status::SandboxAttestationPartial => "SANDBOX_ATTESTATION_PARTIAL",
+        }
+    }
+}
+
+/// What follows from observations and raw facts.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// The boundary was observed to hold.
+    Pass,
+    /// Not observed: never a pass.
+    Unproven,
+    /// The boundary was observed to leak.
+    Fail,
+}
+
+impl Verdict {
+    /// The name used in evidence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Pass => "PASS",
+            Verdict::Unproven => "UNPROVEN",
+            Verdict::Fail => "FAIL",
+        }
+    }
+}
+
+/// The tool that ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tool {
+    /// `tki-attest`
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// SHA-256 (hex) of its executable.
+    pub sha256: String,
+}
+
+/// Observations about the venue, all self-reported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VenueFacts {
+    /// Whose word this is: `self-reported`.
+    pub tier: String,
+    /// The engine's operating system, as it names it.
+    pub operating_system: String,
+    /// The engine host's name.
+    pub host_name: String,
+    /// Names (never values) of CI variables that are set.
+    pub ci_variables: Vec<String>,
+}
+
+/// The request that a run answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestBinding {
+    /// SHA-256 (hex) of the request file.
+    pub sha256: String,
+    /// Its nonce.
+    pub nonce: String,
+}
+
+/// The image by all its names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImageIdentity {
+    /// `sha256:…` of the manifest.
+    pub manifest_digest: String,
+    /// `sha256:…` of the config.
+    pub config_digest: String,
+    /// `sha256:…` of each uncompressed layer.
+    pub diff_ids: Vec<String>,
+    /// What the engine calls the image that the container was made from. One
+    /// of the first two.
+    pub engine_reported_id: String,
+}
+
+/// The engine and the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Runtime {
+    /// `docker`, `podman`, …
+    pub engine: String,
+    /// Its version.
+    pub engine_version: String,
+    /// The API version in use.
+    pub api_version: String,
+    /// The OCI runtime's name.
+    pub oci_runtime: String,
+    /// The engine host's kernel.
+    pub kernel: String,
+    /// Its architecture.
+    pub arch: String,
+    /// Its operating system type.
+    pub os: String,
+    /// `1` or `2`.
+    pub cgroup_version: String,
+    /// The engine runs without root.
+    pub rootless: bool,
+    /// Security options that the engine reports.
+    pub security_options: Vec<String>,
+}
+
+/// The container's settings, asked for and set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sandbox {
+    /// What we asked for.
+    pub declared: Settings,
+    /// What the engine says it set.
+    pub configured: Settings,
+    /// The same as a command line for people.
+    pub command_line: Vec<String>,
+    /// What the host side of /out is: `tmpfs` (noexec, size-limited) or
+    /// `directory`, with the reason.
+    pub out_backing: OutBacking,
+}
+
+/// The host side of /out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutBacking {
+    /// `tmpfs` or `directory`.
+    pub kind: String,
+    /// Why it is that.
+    pub reason: String,
+}
+
+/// Independent views of the same container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Witnesses {
+    /// What the inspector saw.
+    pub inside: Witness,
+    /// What the host saw.
+    pub outside: Witness,
+    /// What the engine says it set.
+    pub configured: Witness,
+    /// Each fact that more than one of them speaks of.
+    pub agreement: Vec<Agreement>,
+}
+
+/// One view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Witness {
+    /// The view could be had.
+    pub available: bool,
+    /// Where it comes from, or why it could not be had.
+    pub source: String,
+    /// What it says.
+    pub facts: Vec<NamedFact>,
+}
+
+/// A fact in the witnesses' common vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedFact {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A fact that more than one witness speaks of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Agreement {
+    /// The fact's name.
+    pub fact: String,
+    /// What was seen inside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
+    /// What was seen from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<String>,
+    /// What the engine says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configured: Option<String>,
+    /// They say the same.
+    pub agree: bool,
+}
+
+/// What the engine held, by id, without our own throwaway containers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Inventory {
+    /// Before anything was created.
+    pub before: Holdings,
+    /// After our container was gone.
+    pub after: Holdings,
+    /// Ids by which the engine knows our own image: the one thing that may
+    /// have been added or replaced.
+    pub own_images: Vec<String>,
+    /// Nothing but our own image changed.
+    pub unchanged: bool,
+}
+
+/// Ids of what an engine holds, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Holdings {
+    /// Containers.
+    pub containers: Vec<String>,
+    /// Networks.
+    pub networks: Vec<String>,
+    /// Volumes, by name.
+    pub volumes: Vec<String>,
+    /// Images.
+    pub images: Vec<String>,
+}
+
+/// A probe, what was seen, and what follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeResult {
+    /// The probe's id.
+    pub probe_id: String,
+    /// What it does.
+    pub operation: String,
+    /// What must come back.
+    pub expected: String,
+    /// What came back, in a line.
+    pub actual_stderr_or_value: String,
+    /// The errnos or signals that came back, or `0`.
+    pub errno_or_exit: String,
+    /// What follows.
+    pub verdict: Verdict,
+    /// The probe's own file, relative to the evidence.
+    pub artifact_path: String,
+    /// Requirements that it proves.
+    pub requirements: Vec<String>,
+    /// Acceptance tests that it is bound to.
+    pub tests: Vec<u32>,
+    /// Who denied it, where that is not the engine: `inspector` or `launcher`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforced_by: Option<String>,
+    /// Why the verdict is not PASS; empty if it is.
+    pub reasons: Vec<String>,
+    /// Everything that was seen.
+    pub observations: Vec<Observation>,
+}
+
+/// A control run: a boundary relaxed on purpose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ControlResult {
+    /// The control's name.
+    pub control: String,
+    /// The boundaries that were relaxed.
+    pub relaxed: Vec<String>,
+    /// Probes that must flip, no more and no fewer.
+    pub must_flip: Vec<String>,
+    /// Probes that flipped.
+    pub flipped: Vec<String>,
+    /// The two sets are equal.
+    pub holds: bool,
+}
+
+/// An acceptance test and what its probes came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MatrixRow {
+    /// The test's number.
+    pub test: u32,
+    /// Its title.
+    pub title: String,
+    /// The layer that it belongs to.
+    pub layer: String,
+    /// The probes that it is bound to.
+    pub probes: Vec<String>,
+    /// The worst verdict among them.
+    pub result: Verdict,
+}
+
+/// Kernel texts as the inspector read them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawFacts {
+    /// `/proc/self/mountinfo`
+    pub mountinfo: String,
+    /// The environment's keys, sorted.
+    pub env_keyset: Vec<String>,
+    /// `/proc/net/dev`
+    pub proc_net_dev: String,
+    /// `/proc/net/route`
+    pub proc_net_route: String,
+    /// `/proc/net/ipv6_route`, empty where the kernel has no IPv6.
+    pub proc_net_ipv6_route: String,
+    /// `/proc/self/status` before the lock.
+    pub proc_self_status: String,
+    /// `/proc/self/status` after the lock.
+    pub proc_self_status_locked: String,
+    /// `/proc/self/limits`
+    pub proc_self_limits: String,
+    /// `/proc/self/cgroup`
+    pub proc_self_cgroup: String,
+    /// `/proc/version`
+    pub proc_version: String,
+}
+
+/// A file beside the evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Artifact {
+    /// Relative to the evidence.
+    pub path: String,
+    /// SHA-256 (hex) of its bytes.
+    pub sha256: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// The count of verdicts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Required probes.
+    pub required: u32,
+    /// Of these: PASS.
+    pub passed: u32,
+    /// Of these: FAIL.
+    pub failed: u32,
+    /// Of these: UNPROVEN.
+    pub unproven: u32,
+}

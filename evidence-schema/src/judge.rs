@@ -1,0 +1,198 @@
+//! Observations and raw facts → verdicts. Pure: no clock, no files, no engine.
+//!
+//! The rules, for each operation in each phase that the probe requires:
+//!
+//! | expected | seen | verdict |
+//! |---|---|---|
+//! | denied | denied with an accepted errno (or SIGSYS where EPERM is accepted) | PASS |
+//! | denied | denied with any other errno or signal | UNPROVEN: something else stood in the way |
+//! | denied | allowed | FAIL |
+//! | allowed | allowed | PASS |
+//! | allowed | denied | FAIL |
+//! | fact | the raw fact satisfies the rule and the reading agrees | PASS |
+//! | fact | the raw fact violates the rule, or the reading differs | FAIL |
+//! | any | not reached, error, missing, tried twice | UNPROVEN |
+//!
+//! A probe is as good as its worst operation.
+
+mod facts;
+
+use crate::catalogue::{Expect, OperationSpec, ProbeSpec};
+use crate::evidence::{RawFacts, Verdict};
+use crate::observation::{Observation, Phase, State};
+
+/// A verdict and, unless it is PASS, the reasons for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What follows.
+    pub verdict: Verdict,
+    /// One line per operation that did not meet its expectation.
+    pub reasons: Vec<String>,
+}
+
+impl Judgement {
+    fn pass() -> Self {
+        Self {
+            verdict: Verdict::Pass,
+            reasons: Vec::new(),
+        }
+    }
+
+    fn worsen(&mut self, verdict: Verdict, reason: String) {
+        self.verdict = self.verdict.max(verdict);
+        self.reasons.push(reason);
+    }
+}
+
+/// Judges one probe.
+pub fn judge(probe: &ProbeSpec, observations: &[Observation], raw: &RawFacts) -> Judgement {
+    let mut judgement = Judgement::pass();
+    for phase in probe.required_phases {
+        for operation in probe.operations {
+            judge_operation(&mut judgement, operation, *phase, observations, raw);
+        }
+    }
+    for seen in observations {
+        if !probe
+            .operations
+            .iter()
+            .any(|known| known.id == seen.operation)
+        {
+            judgement.worsen(
+                Verdict::Unproven,
+                format!("{}: not an operation of this probe", seen.operation),
+            );
+        }
+    }
+    if probe.id == "PR-EXEC-1" {
+        for (verdict, problem) in facts::confinement(raw) {
+            judgement.worsen(verdict, problem);
+        }
+    }
+    judgement
+}
+
+fn judge_operation(
+    judgement: &mut Judgement,
+    operation: &OperationSpec,
+    phase: Phase,
+    observations: &[Observation],
+    raw: &RawFacts,
+) {
+    let place = format!("{} in phase {}", operation.id, phase.name());
+    let mut matching = observations
+        .iter()
+        .filter(|seen| seen.phase == phase && seen.operation == operation.id);
+    let seen = match (matching.next(), matching.next()) {
+        (Some(seen), None) => seen,
+        (None, _) => return judgement.worsen(Verdict::Unproven, format!("{place}: not observed")),
+        (Some(_), Some(_)) => {
+            return judgement.worsen(Verdict::Unproven, format!("{place}: observed twice"));
+        }
+    };
+    if matches!(seen.state, State::NotReached | State::Error) {
+        return judgement.worsen(Verdict::Unproven, format!("{place}: {}", seen.proof()));
+    }
+    match operation.expect {
+        Expect::Denied(errnos) => match seen.state {
+            State::Denied if is_accepted_denial(seen, errnos) => {}
+            State::Denied => judgement.worsen(
+                Verdict::Unproven,
+                format!(
+                    "{place}: denied by {}, which does not prove this boundary (expected {})",
+                    seen.proof(),
+                    errnos.join(" or ")
+                ),
+            ),
+            _ => judgement.worsen(Verdict::Fail, format!("{place}: {}", seen.proof())),
+        },
+        Expect::Allowed => {
+            if seen.state != State::Allowed || seen.errno.is_some() || seen.signal.is_some() {
+                judgement.worsen(
+                    Verdict::Fail,
+                    format!("{place}: expected to work, got {}", seen.proof()),
+                );
+            }
+        }
+        Expect::Fact(rule) => {
+            for (verdict, problem) in facts::check(rule, seen, raw) {
+                judgement.worsen(verdict, format!("{place}: {problem}"));
+            }
+        }
+    }
+}
+
+/// A denial must say by what, and by one thing only: an errno from a call that
+/// returned, or a signal from one that did not.
+fn is_accepted_denial(seen: &Observation, errnos: &[&str]) -> bool {
+    match (&seen.errno, &seen.signal) {
+        (Some(errno), None) => errnos.contains(&errno.as_str()) && seen.returned == Some(-1),
+        (None, Some(signal)) => {
+            signal == "SIGSYS" && errnos.contains(&"EPERM") && seen.returned.is_none()
+        }
+        _ => false,
+    }
+}
+
+/// What came back, in a line: each proof with the operations that gave it.
+pub fn actual(observations: &[Observation]) -> String {
+    let mut parts = Vec::new();
+    for phase in [Phase::Engine, Phase::Locked] {
+        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+        for seen in observations.iter().filter(|seen| seen.phase == phase) {
+            let proof = seen.proof();
+            match groups.iter_mut().find(|(known, _)| *known == proof) {
+                Some((_, operations)) => operations.push(&seen.operation),
+                None => groups.push((proof, vec![&seen.operation])),
+            }
+        }
+        let words: Vec<String> = groups
+            .iter()
+            .map(|(proof, operations)| format!("{} -> {proof}", operations.join(", ")))
+            .collect();
+        if !words.is_empty() {
+            parts.push(format!("[{}] {}", phase.name(), words.join("; ")));
+        }
+    }
+    parts.join(" ")
+}
+
+/// The errnos and signals that came back in the required phases, or `0`.
+pub fn errno_or_exit(probe: &ProbeSpec, observations: &[Observation]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for seen in observations {
+        if !probe.required_phases.contains(&seen.phase) {
+            continue;
+        }
+        for word in [&seen.errno, &seen.signal].into_iter().flatten() {
+            if !words.contains(&word.as_str()) {
+                words.push(word);
+            }
+        }
+    }
+    if words.is_empty() {
+        "0".into()
+    } else {
+        words.join(",")
+    }
+}
+
+/// Who denied it, where that is not plainly the engine. PR-EXEC-1 is enforced
+/// by the launcher if the engine phase already gave what is expected.
+pub fn enforced_by(probe: &ProbeSpec, observations: &[Observation]) -> Option<String> {
+    if probe.id != "PR-EXEC-1" {
+        return None;
+    }
+    let engine: Vec<&Observation> = observations
+        .iter()
+        .filter(|seen| seen.phase == Phase::Engine)
+        .collect();
+    let launcher = engine.len() == probe.operations.len()
+        && engine
+            .iter()
+            .all(|seen| seen.state == State::Denied && is_accepted_denial(seen, &["EPERM"]));
+    Some(if launcher { "launcher" } else { "inspector" }.into())
+}
+
+#[cfg(test)]
+mod tests;

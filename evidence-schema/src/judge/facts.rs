@@ -1,0 +1,204 @@
+//! Rules about kernel texts.
+
+use crate::catalogue::{ALLOWED_ENV, ENGINE_FILES, FactRule};
+use crate::evidence::{RawFacts, Verdict};
+use crate::facts::{self, Mount};
+use crate::observation::{Observation, State};
+
+type Problem = (Verdict, String);
+
+/// Applies a rule to the raw fact, and the raw fact to the reading.
+pub fn check(rule: FactRule, seen: &Observation, raw: &RawFacts) -> Vec<Problem> {
+    let reading = match (seen.state, &seen.value) {
+        (State::Allowed, Some(value)) => value.as_str(),
+        // A kernel without IPv6 has no such table, which is as empty as can be.
+        (State::Denied, None)
+            if rule == FactRule::NoIpv6Route
+                && seen.errno.as_deref() == Some("ENOENT")
+                && raw.proc_net_ipv6_route.is_empty() =>
+        {
+            return Vec::new();
+        }
+        _ => return vec![(Verdict::Unproven, format!("not read: {}", seen.proof()))],
+    };
+    match rule {
+        FactRule::OnlyLoopback => {
+            let names = facts::interfaces(&raw.proc_net_dev);
+            let mut problems = agree(reading, &names.join(","));
+            match names.as_slice() {
+                ["lo"] => {}
+                // A network namespace without `lo` does not exist: nothing was read.
+                [] => problems.push((Verdict::Unproven, "no interface table".into())),
+                others => problems.push((
+                    Verdict::Fail,
+                    format!("interfaces other than lo: {}", others.join(",")),
+                )),
+            }
+            problems
+        }
+        FactRule::NoIpv4Route => routes(
+            reading,
+            &facts::ipv4_routes(&raw.proc_net_route),
+            |_| true,
+            raw.proc_net_route.is_empty(),
+        ),
+        FactRule::NoIpv6Route => routes(
+            reading,
+            &facts::ipv6_routes(&raw.proc_net_ipv6_route),
+            |device| device != "lo",
+            false,
+        ),
+        FactRule::EnvKeys => {
+            let mut problems = agree(reading, &raw.env_keyset.join(","));
+            let foreign: Vec<&str> = raw
+                .env_keyset
+                .iter()
+                .map(String::as_str)
+                .filter(|key| !ALLOWED_ENV.contains(key))
+                .collect();
+            if !foreign.is_empty() {
+                problems.push((Verdict::Fail, format!("also set: {}", foreign.join(","))));
+            }
+            problems
+        }
+        FactRule::CanaryAbsent => match reading {
+            "absent" => Vec::new(),
+            _ => vec![(Verdict::Fail, "the canary is visible inside".into())],
+        },
+        FactRule::MountTable => match facts::mounts(&raw.mountinfo) {
+            Err(line) => vec![(Verdict::Unproven, format!("mount table, line {}", line.0))],
+            Ok(mounts) => {
+                let mut problems = agree(reading, &facts::mount_summary(&mounts));
+                problems.extend(mount_table(&mounts).into_iter().map(|p| (Verdict::Fail, p)));
+                problems
+            }
+        },
+        FactRule::NoSocketFile => match reading {
+            "" => Vec::new(),
+            found => vec![(Verdict::Fail, format!("socket files: {found}"))],
+        },
+    }
+}
+
+fn agree(reading: &str, raw: &str) -> Vec<Problem> {
+    if reading == raw {
+        return Vec::new();
+    }
+    vec![(
+        Verdict::Fail,
+        format!("the probe read {reading:?} but the raw fact says {raw:?}"),
+    )]
+}
+
+fn routes(
+    reading: &str,
+    devices: &[&str],
+    counts: impl Fn(&str) -> bool,
+    missing: bool,
+) -> Vec<Problem> {
+    if missing {
+        return vec![(Verdict::Unproven, "no route table".into())];
+    }
+    let mut problems = agree(reading, &devices.join(","));
+    let leading_out: Vec<&str> = devices.iter().copied().filter(|d| counts(d)).collect();
+    if !leading_out.is_empty() {
+        problems.push((
+            Verdict::Fail,
+            format!("routes through {}", leading_out.join(",")),
+        ));
+    }
+    problems
+}
+
+/// Everything in the mount table that should not be there, or is missing.
+pub fn mount_table(mounts: &[Mount]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let at = |point: &str| -> Vec<&Mount> {
+        mounts
+            .iter()
+            .filter(|mount| mount.mount_point == point)
+            .collect()
+    };
+    for (point, read_only) in [("/", true), ("/in", true), ("/out", false)] {
+        match at(point).as_slice() {
+            [mount] if mount.is_read_only() == read_only => {}
+            [_] if read_only => problems.push(format!("{point} is writable")),
+            [_] => problems.push(format!("{point} is read-only")),
+            [] => problems.push(format!("{point} is not a mount")),
+            _ => problems.push(format!("{point} is mounted more than once")),
+        }
+    }
+    for mount in mounts {
+        if let Some(problem) = foreign(mount) {
+            problems.push(problem);
+        }
+    }
+    problems
+}
+
+/// Why a mount is none of those that the sandbox or an engine needs.
+fn foreign(mount: &Mount) -> Option<String> {
+    let point = mount.mount_point.as_str();
+    let below = |parent: &str| {
+        point
+            .strip_prefix(parent)
+            .is_some_and(|rest| rest.starts_with('/'))
+    };
+    let expected = match mount.fs_type.as_str() {
+        _ if ["/", "/in", "/out"].contains(&point) => true,
+        _ if ENGINE_FILES.contains(&point) => {
+            if !mount.is_read_only() {
+                return Some(format!("{point} is writable"));
+            }
+            true
+        }
+        // Engines mask and freeze parts of /proc and /sys with mounts of their own.
+        "proc" => point == "/proc" || below("/proc"),
+        "sysfs" => point == "/sys" || below("/sys"),
+        "cgroup" | "cgroup2" => point == "/sys/fs/cgroup" || below("/sys/fs/cgroup"),
+        "devpts" => point == "/dev/pts" || point == "/dev/console",
+        "mqueue" => point == "/dev/mqueue",
+        "tmpfs" => {
+            ["/dev", "/dev/shm", "/tmp", "/sys/fs/cgroup"].contains(&point)
+                || below("/proc")
+                || (below("/sys") && mount.is_read_only())
+        }
+        // Without the right to make device nodes an engine binds the host's own.
+        "devtmpfs" => below("/dev") || below("/proc"),
+        _ => false,
+    };
+    (!expected).then(|| format!("unexpected mount {} ({})", point, mount.fs_type))
+}
+
+/// What PR-EXEC-1 needs of the process's status besides the denials themselves:
+/// no way to gain privilege, and a lock that really was stacked.
+pub fn confinement(raw: &RawFacts) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut require =
+        |name: &str, wanted: &[&str]| match facts::status_field(&raw.proc_self_status, name) {
+            None => problems.push((Verdict::Unproven, format!("status has no {name}"))),
+            Some(value) if wanted.contains(&value) => {}
+            Some(value) => problems.push((Verdict::Fail, format!("{name} is {value}"))),
+        };
+    require("NoNewPrivs", &["1"]);
+    require("Seccomp", &["2"]);
+    for set in facts::CAPABILITY_SETS {
+        require(set, &["0000000000000000"]);
+    }
+    let filters = |status: &str| -> Option<u32> {
+        facts::status_field(status, "Seccomp_filters")?.parse().ok()
+    };
+    // Kernels before 5.9 do not count filters; there the denials speak alone.
+    match (
+        filters(&raw.proc_self_status),
+        filters(&raw.proc_self_status_locked),
+    ) {
+        (Some(before), Some(after)) if before.checked_add(1) == Some(after) => {}
+        (None, None) if !raw.proc_self_status_locked.is_empty() => {}
+        (before, after) => problems.push((
+            Verdict::Unproven,
+            format!("the lock was not stacked: filters {before:?} before, {after:?} after"),
+        )),
+    }
+    problems
+}

@@ -1,0 +1,123 @@
+//! The sandbox's settings in one form, whoever states them: what we asked for
+//! (`declared`) and what the engine says it set (`configured`).
+
+use serde::{Deserialize, Serialize};
+
+/// Everything about a container that bears on what it may do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Network mode (`none`).
+    pub network: String,
+    /// IPC mode (`none`: private and without /dev/shm).
+    pub ipc: String,
+    /// PID mode (`private`).
+    pub pid: String,
+    /// UTS mode (`private`).
+    pub uts: String,
+    /// User namespace mode (`default` is the engine's own).
+    pub userns: String,
+    /// Privileged container.
+    pub privileged: bool,
+    /// Root file system read-only.
+    pub read_only_rootfs: bool,
+    /// `uid:gid`.
+    pub user: String,
+    /// Names of environment variables set on purpose.
+    pub env: Vec<String>,
+    /// Bind mounts.
+    pub binds: Vec<Bind>,
+    /// tmpfs mounts.
+    pub tmpfs: Vec<Tmpfs>,
+    /// Capabilities added.
+    pub cap_add: Vec<String>,
+    /// Capabilities dropped.
+    pub cap_drop: Vec<String>,
+    /// The no-new-privileges bit.
+    pub no_new_privileges: bool,
+    /// SHA-256 of the seccomp profile's bytes; `unconfined` or `default` if it
+    /// is one of these.
+    pub seccomp: String,
+    /// Host devices passed in.
+    pub devices: Vec<String>,
+    /// Most processes.
+    pub pids_limit: i64,
+    /// Most memory, in bytes.
+    pub memory_bytes: i64,
+    /// Memory and swap, in bytes; equal to `memory_bytes` means no swap.
+    pub memory_swap_bytes: i64,
+    /// CPU quota in billionths of a CPU.
+    pub nano_cpus: i64,
+    /// Resource limits.
+    pub ulimits: Vec<Ulimit>,
+    /// The engine removes the container when it ends.
+    pub auto_remove: bool,
+    /// Where the engine keeps the container's output (`none`).
+    pub log_driver: String,
+}
+
+/// A directory of the host that is visible inside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bind {
+    /// The host's path.
+    pub source: String,
+    /// The path inside.
+    pub target: String,
+    /// Not writable inside.
+    pub read_only: bool,
+}
+
+/// A memory file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tmpfs {
+    /// The path inside.
+    pub target: String,
+    /// Mount options, comma-separated.
+    pub options: String,
+}
+
+/// A resource limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ulimit {
+    /// `nofile`, `nproc`, …
+    pub name: String,
+    /// Soft limit.
+    pub soft: i64,
+    /// Hard limit.
+    pub hard: i64,
+}
+
+/// One setting that the engine did not take as it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deviation {
+    /// The setting's name.
+    pub setting: String,
+    /// What was asked for.
+    pub declared: String,
+    /// What the engine says it set.
+    pub configured: String,
+}
+
+/// Every setting in which the two differ.
+pub fn deviations(declared: &Settings, configured: &Settings) -> Vec<Deviation> {
+    let fields = |settings: &Settings| match serde_json::to_value(settings) {
+        Ok(serde_json::Value::Object(map)) => map,
+        _ => serde_json::Map::new(),
+    };
+    let configured = fields(configured);
+    fields(declared)
+        .into_iter()
+        .filter(|(name, value)| configured.get(name) != Some(value))
+        .map(|(name, value)| Deviation {
+            declared: value.to_string(),
+            configured: configured
+                .get(&name)
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+            setting: name,
+        })
+        .collect()
+}

@@ -1,0 +1,128 @@
+//! The conversation between the host tool and the inspector: one JSON value a
+//! line, over the container's stdin and stdout.
+//!
+//! ```text
+//! inspector → host   {"hello":{…}}         who I am, which invariants are missing
+//! host → inspector   {"challenge":{…}}     nonce, probes, phases, deadlines
+//! inspector → host   {"raw":{…}} …         kernel texts, verbatim
+//! inspector → host   {"observation":{…}} … one per operation and phase
+//! inspector → host   {"done":{…}}          nonce again, number of observations
+//! ```
+
+use crate::observation::{Observation, Phase};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// The version of this conversation. A host and an inspector of different
+/// versions do not talk.
+pub const PROTOCOL: u32 = 1;
+
+/// The longest challenge line that the inspector reads, in bytes.
+pub const MAX_CHALLENGE: usize = 64 * 1024;
+
+/// The longest line that the host accepts from the inspector, in bytes.
+pub const MAX_LINE: usize = 256 * 1024;
+
+/// The most bytes that the host accepts from the inspector altogether.
+pub const MAX_TRANSCRIPT: usize = 4 * 1024 * 1024;
+
+/// What the host may say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum HostMessage {
+    /// The one message that starts the probes.
+    Challenge(Challenge),
+}
+
+/// What the inspector is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Challenge {
+    /// [`PROTOCOL`] of the host.
+    pub protocol: u32,
+    /// Random, chosen by the host or by the verifying party's request.
+    pub nonce: String,
+    /// The probes to run, by id, in this order.
+    pub probes: Vec<String>,
+    /// The phases to run them in. `locked` can only come last: a seccomp
+    /// filter cannot be taken off again.
+    pub phases: Vec<Phase>,
+    /// How long one probe may take before its child is killed.
+    pub probe_deadline_ms: u32,
+    /// How long everything may take before the inspector ends by itself.
+    pub overall_deadline_ms: u32,
+    /// An environment variable's name that must not be visible inside.
+    pub env_canary: String,
+    /// Missing invariants that the launcher knows of and accepts: the
+    /// inspector does nothing in a container that lacks any other.
+    pub accept_missing: Vec<String>,
+}
+
+/// What the inspector may say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum InspectorMessage {
+    /// First line.
+    Hello(Hello),
+    /// A kernel text.
+    Raw(Raw),
+    /// One observation of one probe.
+    Observation(ProbeObservation),
+    /// The inspector stops here, and why.
+    Refused(Refused),
+    /// Last line.
+    Done(Done),
+}
+
+/// The inspector introduces itself, after its self-check and before it reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hello {
+    /// [`PROTOCOL`] of the inspector.
+    pub protocol: u32,
+    /// Its package version.
+    pub version: String,
+    /// Sandbox invariants that its self-check found missing.
+    pub missing: Vec<String>,
+}
+
+/// A kernel text, verbatim (invalid UTF-8 replaced).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Raw {
+    /// Its name in the evidence's `raw` object.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// An observation and the probe it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeObservation {
+    /// The probe's id.
+    pub probe: String,
+    /// What was seen.
+    pub seen: Observation,
+}
+
+/// Why the inspector did not run the probes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refused {
+    /// The reason, for a person.
+    pub reason: String,
+}
+
+/// The inspector has finished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Done {
+    /// The challenge's nonce.
+    pub nonce: String,
+    /// How many observations were sent.
+    pub observations: u32,
+    /// From the challenge's arrival to here, in microseconds.
+    pub elapsed_us: u64,
+}
