@@ -2,9 +2,20 @@
 //! a container sandbox denies by default.
 //!
 //! The way of the data is the layout of the code: a Dockerfile becomes an image
-//! ([`image`]), a profile becomes a container, an observation becomes evidence,
-//! evidence becomes a decision, a decision becomes a report. No stage reaches back.
+//! ([`image`]), a profile becomes a container ([`sandbox`], [`engine`]), an
+//! observation becomes evidence ([`attest`]), evidence becomes a decision
+//! ([`verify`]), a decision becomes a report ([`report`]). One direction; no
+//! stage reaches back.
 
+pub mod attest;
+pub mod cli;
+pub mod clock;
+pub mod commands;
+pub mod engine;
 pub mod exit;
 pub mod failure;
+pub mod files;
 pub mod image;
+pub mod report;
+pub mod sandbox;
+pub mod verify;

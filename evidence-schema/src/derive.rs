@@ -77,6 +77,7 @@ pub fn status(evidence: &Evidence) -> Status {
     } else if evidence.summary.passed != evidence.summary.required
         || !evidence.inventory.unchanged
         || !deviations(evidence).is_empty()
+        || !settings::shortfalls(&evidence.sandbox.configured).is_empty()
     {
         Status::SandboxAttestationPartial
     } else {

@@ -50,4 +50,6 @@ pub mod stamp;
 #[cfg(feature = "std")]
 pub mod strict;
 #[cfg(feature = "std")]
+pub mod venue;
+#[cfg(feature = "std")]
 pub mod witness;

@@ -121,3 +121,85 @@ pub fn deviations(declared: &Settings, configured: &Settings) -> Vec<Deviation> 
         })
         .collect()
 }
+
+/// Where settings fall short of the sandbox that the requirements describe,
+/// one line each. No limit's exact size matters here, only that it stands.
+pub fn shortfalls(settings: &Settings) -> Vec<String> {
+    let mut short = Vec::new();
+    let mut require = |holds: bool, what: &str| {
+        if !holds {
+            short.push(what.to_owned());
+        }
+    };
+    require(settings.network == "none", "the network is not `none`");
+    for (name, mode) in [
+        ("ipc", &settings.ipc),
+        ("pid", &settings.pid),
+        ("uts", &settings.uts),
+        ("userns", &settings.userns),
+    ] {
+        let own = mode != "host" && !mode.starts_with("container:");
+        require(own, &format!("the {name} namespace is not its own"));
+    }
+    require(!settings.privileged, "the container is privileged");
+    require(
+        settings.read_only_rootfs,
+        "the root file system is writable",
+    );
+    require(
+        settings
+            .user
+            .split(':')
+            .all(|id| id != "0" && !id.is_empty() && id != "root"),
+        "the user is root",
+    );
+    require(settings.env.is_empty(), "environment variables are set");
+    let mut binds: Vec<(&str, bool)> = settings
+        .binds
+        .iter()
+        .map(|bind| (bind.target.as_str(), bind.read_only))
+        .collect();
+    binds.sort_unstable();
+    require(
+        binds == [("/in", true), ("/out", false)],
+        "the binds are not exactly /in read-only and /out",
+    );
+    require(
+        settings.tmpfs.iter().all(|tmpfs| {
+            let options: Vec<&str> = tmpfs.options.split(',').collect();
+            ["noexec", "nosuid", "nodev"]
+                .iter()
+                .all(|option| options.contains(option))
+                && options.iter().any(|option| option.starts_with("size="))
+        }),
+        "a tmpfs lacks noexec, nosuid, nodev or a size",
+    );
+    require(
+        settings.cap_drop == ["ALL"],
+        "not all capabilities are dropped",
+    );
+    require(settings.cap_add.is_empty(), "capabilities are added");
+    require(settings.no_new_privileges, "no-new-privileges is off");
+    require(
+        settings.seccomp.len() == 64,
+        "there is no seccomp profile of our own",
+    );
+    require(settings.devices.is_empty(), "host devices are passed in");
+    require(settings.pids_limit > 0, "there is no pids limit");
+    require(settings.memory_bytes > 0, "there is no memory limit");
+    require(settings.nano_cpus > 0, "there is no CPU limit");
+    for name in ["nofile", "nproc"] {
+        require(
+            settings
+                .ulimits
+                .iter()
+                .any(|limit| limit.name == name && limit.hard > 0),
+            &format!("there is no {name} limit"),
+        );
+    }
+    require(
+        settings.auto_remove,
+        "the container is not removed by itself",
+    );
+    short
+}

@@ -1,1 +1,52 @@
-//! The offline inspector.
+//! The inspector: asks the kernel, from inside the sandbox, for everything that
+//! the sandbox is supposed to refuse, and reports what came back.
+//!
+//! It reports *observations*, never verdicts. It links no C library and no
+//! standard library, so that the list of system calls in [`sys`] is the list of
+//! things it can do. The way of the data: [`conversation`] reads a challenge,
+//! [`selfcheck`] decides whether this is the sandbox at all, [`runner`] forks a
+//! child per probe, [`families`] hold the operations, [`lock`] stacks the
+//! inspector's own filter between the two phases.
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
+pub mod conversation;
+pub mod families;
+pub mod io;
+pub mod lock;
+pub mod outcome;
+pub mod runner;
+pub mod selfcheck;
+pub mod sys;
+
+/// Exit status of a program that was executed although it should not have
+/// been. Above every errno, so that a child can report either.
+pub const EXEC_MARKER_STATUS: i32 = 200;
+
+/// The inspector's own path in the image.
+pub const OWN_PATH: &core::ffi::CStr = c"/tki-inspector";
+
+/// Runs the inspector with its arguments (without the program's name) and
+/// returns its exit status.
+pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u8]]) -> i32 {
+    match arguments.next() {
+        Some(b"probe") => conversation::probe(environment),
+        Some(b"exec-marker") => EXEC_MARKER_STATUS,
+        Some(b"version") => {
+            io::print(
+                1,
+                concat!("tki-inspector ", env!("CARGO_PKG_VERSION"), "\n"),
+            );
+            0
+        }
+        _ => {
+            io::print(
+                2,
+                "usage: tki-inspector probe | version\n\
+                 Runs only inside the sandbox that tki-attest launches.\n",
+            );
+            2
+        }
+    }
+}

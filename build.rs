@@ -1,0 +1,33 @@
+//! Compiles the inspector and embeds it, so that one copied file is all that an
+//! operator needs.
+
+use std::path::PathBuf;
+
+#[path = "build/inspector.rs"]
+mod inspector;
+
+fn main() {
+    for path in [
+        "build.rs",
+        "build/inspector.rs",
+        "probes",
+        "evidence-schema/src",
+        "evidence-schema/Cargo.toml",
+        "evidence-schema/matrix-rev4.json",
+        "Cargo.toml",
+        "Cargo.lock",
+    ] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    let variable = |name: &str| std::env::var(name).expect("cargo sets it for build scripts");
+    let workspace = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    // A target directory of its own: the outer cargo holds the lock of its.
+    let target_dir = PathBuf::from(variable("OUT_DIR")).join("inspector");
+    let (mut command, binary) = inspector::compile(&variable("CARGO"), &workspace, &target_dir);
+    match command.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => panic!("compiling the inspector failed: {status}"),
+        Err(error) => panic!("compiling the inspector failed: {error}"),
+    }
+    println!("cargo::rustc-env=TKI_INSPECTOR={}", binary.display());
+}

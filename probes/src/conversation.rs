@@ -1,0 +1,234 @@
+//! The inspector's side of the conversation.
+
+use crate::families::{Context, environment};
+use crate::runner::{self, Deadlines, Stop};
+use crate::selfcheck::{self, Invariant};
+use crate::sys::{self, Errno, POLLIN, PollFd};
+use crate::{io, lock};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ffi::CStr;
+use tki_evidence::catalogue::{self, ProbeSpec};
+use tki_evidence::observation::{Observation, Phase, State};
+use tki_evidence::wire::{
+    Challenge, Done, Hello, HostMessage, InspectorMessage, MAX_CHALLENGE, PROTOCOL,
+    ProbeObservation, Raw, Refused,
+};
+
+const DONE: i32 = 0;
+const USAGE: i32 = 2;
+const BLOCKED: i32 = 3;
+
+/// How long the inspector waits for its challenge.
+const CHALLENGE_DEADLINE_US: u64 = 60_000_000;
+
+/// The longest that a challenge may ask for.
+const MOST_OVERALL_MS: u32 = 600_000;
+
+/// Kernel texts that go into the evidence, by name.
+const TEXTS: &[(&str, &CStr)] = &[
+    ("mountinfo", c"/proc/self/mountinfo"),
+    ("proc_net_dev", c"/proc/net/dev"),
+    ("proc_net_route", c"/proc/net/route"),
+    ("proc_net_ipv6_route", c"/proc/net/ipv6_route"),
+    ("proc_self_status", c"/proc/self/status"),
+    ("proc_self_limits", c"/proc/self/limits"),
+    ("proc_self_cgroup", c"/proc/self/cgroup"),
+    ("proc_version", c"/proc/version"),
+];
+
+/// Runs the whole conversation and returns the exit status.
+pub fn probe(environment: &[&[u8]]) -> i32 {
+    let missing = selfcheck::missing();
+    if missing.iter().any(|invariant| invariant.structural) {
+        io::print(2, &refusal(&missing));
+        return BLOCKED;
+    }
+    send(&InspectorMessage::Hello(Hello {
+        protocol: PROTOCOL,
+        version: env!("CARGO_PKG_VERSION").into(),
+        missing: missing.iter().map(|i| i.name.into()).collect(),
+    }));
+    let challenge = match read_challenge() {
+        Ok(challenge) => challenge,
+        Err((status, reason)) => return refuse(status, reason),
+    };
+    let started = sys::now_us();
+    match plan(&challenge, &missing) {
+        Err((status, reason)) => refuse(status, reason),
+        Ok(probes) => match run(&challenge, &probes, environment, started) {
+            Ok(()) => DONE,
+            Err(Stop::HostGone) => BLOCKED,
+            Err(Stop::Deadline) => refuse(BLOCKED, "the overall deadline has passed".into()),
+        },
+    }
+}
+
+/// What a person reads who starts the inspector anywhere else.
+fn refusal(missing: &[Invariant]) -> String {
+    let mut text = String::from(
+        "tki-inspector: BLOCKED: this is not its sandbox. Nothing was read or written.\n",
+    );
+    for invariant in missing {
+        text += &format!("  missing {:<17} {}\n", invariant.name, invariant.meaning);
+    }
+    text + "Next: launch it with `tki-attest run`.\n"
+}
+
+fn refuse(status: i32, reason: String) -> i32 {
+    send(&InspectorMessage::Refused(Refused { reason }));
+    status
+}
+
+fn send(message: &InspectorMessage) {
+    if let Ok(mut line) = serde_json::to_vec(message) {
+        line.push(b'\n');
+        let _ = io::write_all(1, &line);
+    }
+}
+
+/// Reads one line of bounded length, and nothing after it.
+fn read_challenge() -> Result<Challenge, (i32, String)> {
+    let give_up_at = sys::now_us() + CHALLENGE_DEADLINE_US;
+    let mut line = Vec::new();
+    let mut buffer = [0; 4096];
+    while !line.ends_with(b"\n") {
+        let left = give_up_at.saturating_sub(sys::now_us());
+        let mut fds = [PollFd {
+            fd: 0,
+            events: POLLIN,
+            revents: 0,
+        }];
+        match sys::poll(&mut fds, left / 1000) {
+            Ok(0) => return Err((BLOCKED, "no challenge came".into())),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return Err((BLOCKED, "cannot wait for a challenge".into())),
+        }
+        match sys::read(0, &mut buffer) {
+            Ok(0) => return Err((BLOCKED, "standard input was closed".into())),
+            Ok(count) => line.extend_from_slice(&buffer[..count]),
+            Err(Errno::EINTR) => {}
+            Err(_) => return Err((BLOCKED, "cannot read the challenge".into())),
+        }
+        if line.len() > MAX_CHALLENGE {
+            return Err((USAGE, "the challenge is too long".into()));
+        }
+    }
+    match serde_json::from_slice(&line) {
+        Ok(HostMessage::Challenge(challenge)) => Ok(challenge),
+        Err(error) => Err((USAGE, format!("the challenge is malformed: {error}"))),
+    }
+}
+
+/// What is to be done, if it may be done here.
+fn plan(
+    challenge: &Challenge,
+    missing: &[Invariant],
+) -> Result<Vec<&'static ProbeSpec>, (i32, String)> {
+    if challenge.protocol != PROTOCOL {
+        return Err((
+            USAGE,
+            format!(
+                "protocol {} is not {PROTOCOL}: host and image are of different versions",
+                challenge.protocol
+            ),
+        ));
+    }
+    for invariant in missing {
+        if !challenge
+            .accept_missing
+            .iter()
+            .any(|name| name == invariant.name)
+        {
+            return Err((BLOCKED, format!("missing invariant: {}", invariant.meaning)));
+        }
+    }
+    if challenge.phases.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err((USAGE, "phases must be in order, each once".into()));
+    }
+    challenge
+        .probes
+        .iter()
+        .map(|id| catalogue::find(id).ok_or_else(|| (USAGE, format!("no probe is called {id:?}"))))
+        .collect()
+}
+
+fn run(
+    challenge: &Challenge,
+    probes: &[&ProbeSpec],
+    environment: &[&[u8]],
+    started: u64,
+) -> Result<(), Stop> {
+    let overall_ms = challenge.overall_deadline_ms.min(MOST_OVERALL_MS);
+    let deadlines = Deadlines {
+        probe_us: u64::from(challenge.probe_deadline_ms) * 1000,
+        overall_at: started + u64::from(overall_ms) * 1000,
+    };
+    let context = Context {
+        env_canary: challenge.env_canary.clone(),
+    };
+    send_raw(
+        "env_keyset",
+        environment::sorted_keys(environment.iter().copied()).join("\n"),
+    );
+    for (name, path) in TEXTS {
+        // A text that the kernel does not have stays out; the judge knows
+        // which ones it cannot do without.
+        if let Ok(text) = io::read_text(path) {
+            send_raw(name, text);
+        }
+    }
+    let mut observations = 0;
+    for phase in &challenge.phases {
+        let locked = match phase {
+            Phase::Engine => Ok(0),
+            Phase::Locked => lock::stack(),
+        };
+        if *phase == Phase::Locked
+            && let Ok(text) = io::read_text(c"/proc/self/status")
+        {
+            send_raw("proc_self_status_locked", text);
+        }
+        for probe in probes {
+            let seen = match locked {
+                Ok(_) => runner::run(probe, *phase, &context, deadlines)?,
+                Err(errno) => not_locked(probe, errno),
+            };
+            for seen in seen {
+                observations += 1;
+                send(&InspectorMessage::Observation(ProbeObservation {
+                    probe: probe.id.into(),
+                    seen,
+                }));
+            }
+        }
+    }
+    send(&InspectorMessage::Done(Done {
+        nonce: challenge.nonce.clone(),
+        observations,
+        elapsed_us: sys::now_us() - started,
+    }));
+    Ok(())
+}
+
+/// Without the lock nothing in phase `locked` was reached.
+fn not_locked(probe: &ProbeSpec, errno: Errno) -> Vec<Observation> {
+    probe
+        .operations
+        .iter()
+        .map(|operation| Observation {
+            step: Some("seccomp".into()),
+            returned: Some(-1),
+            errno: Some(tki_evidence::errno::name(errno.0)),
+            ..Observation::new(Phase::Locked, operation.id, State::NotReached)
+        })
+        .collect()
+}
+
+fn send_raw(name: &str, text: String) {
+    send(&InspectorMessage::Raw(Raw {
+        name: name.into(),
+        text,
+    }));
+}

@@ -1,0 +1,126 @@
+//! Sockets and routes. Nothing is ever sent: connecting a datagram socket is a
+//! route lookup, and the addresses are reserved for documentation.
+
+use super::{Context, Operation};
+use crate::io;
+use crate::outcome::Outcome;
+use crate::sys;
+use core::ffi::CStr;
+use tki_evidence::facts;
+
+const AF_UNIX: usize = 1;
+const AF_INET: usize = 2;
+const AF_INET6: usize = 10;
+const AF_NETLINK: usize = 16;
+const AF_PACKET: usize = 17;
+const AF_ALG: usize = 38;
+const AF_VSOCK: usize = 40;
+
+const STREAM: usize = 1;
+const DGRAM: usize = 2;
+const RAW: usize = 3;
+const SEQPACKET: usize = 5;
+
+const IPPROTO_ICMP: usize = 1;
+const IPPROTO_ICMPV6: usize = 58;
+
+fn socket(family: usize, kind: usize, protocol: usize) -> Outcome {
+    let result = sys::socket(family, kind, protocol);
+    if let Ok(fd) = result {
+        sys::close(fd);
+    }
+    Outcome::attempt(result, &[])
+}
+
+/// PR-NET-1.
+pub const INTERNET_SOCKETS: &[Operation] = &[
+    ("socket(AF_INET, SOCK_STREAM)", |_| {
+        socket(AF_INET, STREAM, 0)
+    }),
+    ("socket(AF_INET, SOCK_DGRAM)", |_| socket(AF_INET, DGRAM, 0)),
+    ("socket(AF_INET6, SOCK_STREAM)", |_| {
+        socket(AF_INET6, STREAM, 0)
+    }),
+    ("socket(AF_INET6, SOCK_DGRAM)", |_| {
+        socket(AF_INET6, DGRAM, 0)
+    }),
+];
+
+/// PR-SOCK-1.
+pub const OTHER_SOCKETS: &[Operation] = &[
+    ("socket(AF_UNIX, SOCK_STREAM)", |_| {
+        socket(AF_UNIX, STREAM, 0)
+    }),
+    ("socket(AF_NETLINK, SOCK_RAW)", |_| {
+        socket(AF_NETLINK, RAW, 0)
+    }),
+    ("socket(AF_PACKET, SOCK_RAW)", |_| socket(AF_PACKET, RAW, 0)),
+    ("socket(AF_VSOCK, SOCK_STREAM)", |_| {
+        socket(AF_VSOCK, STREAM, 0)
+    }),
+    ("socket(AF_ALG, SOCK_SEQPACKET)", |_| {
+        socket(AF_ALG, SEQPACKET, 0)
+    }),
+    ("socket(AF_INET, SOCK_RAW)", |_| {
+        socket(AF_INET, RAW, IPPROTO_ICMP)
+    }),
+    ("socket(AF_INET6, SOCK_RAW)", |_| {
+        socket(AF_INET6, RAW, IPPROTO_ICMPV6)
+    }),
+];
+
+/// PR-NET-2.
+pub const ROUTES: &[Operation] = &[
+    ("connect(192.0.2.1:53/udp)", connect_ipv4),
+    ("connect([2001:db8::1]:53/udp)", connect_ipv6),
+    ("interfaces", |_| {
+        table(c"/proc/net/dev", |text| facts::interfaces(text).join(","))
+    }),
+    ("routes-ipv4", |_| {
+        table(c"/proc/net/route", |text| {
+            facts::ipv4_routes(text).join(",")
+        })
+    }),
+    ("routes-ipv6", |_| {
+        table(c"/proc/net/ipv6_route", |text| {
+            facts::ipv6_routes(text).join(",")
+        })
+    }),
+];
+
+fn connect_ipv4(_: &Context) -> Outcome {
+    // struct sockaddr_in: family, port, address, padding.
+    let mut address = [0u8; 16];
+    address[..2].copy_from_slice(&(AF_INET as u16).to_ne_bytes());
+    address[2..4].copy_from_slice(&53u16.to_be_bytes());
+    address[4..8].copy_from_slice(&[192, 0, 2, 1]);
+    look_up_route(AF_INET, &address)
+}
+
+fn connect_ipv6(_: &Context) -> Outcome {
+    // struct sockaddr_in6: family, port, flow, address, scope.
+    let mut address = [0u8; 28];
+    address[..2].copy_from_slice(&(AF_INET6 as u16).to_ne_bytes());
+    address[2..4].copy_from_slice(&53u16.to_be_bytes());
+    address[8..12].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
+    address[23] = 1;
+    look_up_route(AF_INET6, &address)
+}
+
+fn look_up_route(family: usize, address: &[u8]) -> Outcome {
+    match sys::socket(family, DGRAM, 0) {
+        Err(errno) => Outcome::denied_at("socket", errno),
+        Ok(fd) => {
+            let result = sys::connect(fd, address);
+            sys::close(fd);
+            Outcome::attempt(result, &[])
+        }
+    }
+}
+
+fn table(path: &CStr, read: fn(&str) -> alloc::string::String) -> Outcome {
+    match io::read_text(path) {
+        Ok(text) => Outcome::fact(read(&text)),
+        Err(errno) => Outcome::unreadable(errno),
+    }
+}

@@ -1,0 +1,142 @@
+//! The inspector's own filter, stacked on whatever the engine loaded. Filters
+//! only ever add up, so this can deny more and never less.
+//!
+//! An engine cannot deny execve: it loads its filter before the last exec of
+//! the container's start. The inspector needs no exec, so it denies it itself,
+//! and with it everything else that it never does.
+
+use crate::sys::{self, Instruction, Result};
+use alloc::vec::Vec;
+
+const LOAD: u16 = 0x20;
+const JUMP_EQUAL: u16 = 0x15;
+const JUMP_AT_LEAST: u16 = 0x35;
+const RETURN: u16 = 0x06;
+
+const KILL_PROCESS: u32 = 0x8000_0000;
+const ERRNO_EPERM: u32 = 0x0005_0001;
+const ALLOW: u32 = 0x7fff_0000;
+
+const ARCH_X86_64: u32 = 0xc000_003e;
+const X32_BIT: u32 = 0x4000_0000;
+const OFFSET_NUMBER: u32 = 0;
+const OFFSET_ARCH: u32 = 4;
+
+/// What the lock denies, by number, with the reason.
+pub const DENIED: &[(u32, &str)] = &[
+    (59, "execve: no second program"),
+    (322, "execveat: the same through a descriptor"),
+    (
+        319,
+        "memfd_create: no file to execute that no mount flag covers",
+    ),
+    (447, "memfd_secret: the same, hidden from the kernel"),
+    (41, "socket: no way out"),
+    (53, "socketpair: no socket of any kind"),
+    (42, "connect"),
+    (49, "bind"),
+    (50, "listen"),
+    (43, "accept"),
+    (288, "accept4"),
+    (44, "sendto"),
+    (46, "sendmsg"),
+    (307, "sendmmsg"),
+    (101, "ptrace: no hands in another process"),
+    (310, "process_vm_readv"),
+    (311, "process_vm_writev"),
+    (438, "pidfd_getfd: no descriptors of another process"),
+    (312, "kcmp"),
+    (165, "mount: the mount table stays as it is"),
+    (166, "umount2"),
+    (428, "open_tree"),
+    (429, "move_mount"),
+    (430, "fsopen"),
+    (431, "fsconfig"),
+    (432, "fsmount"),
+    (433, "fspick"),
+    (442, "mount_setattr"),
+    (155, "pivot_root"),
+    (161, "chroot"),
+    (272, "unshare: no new namespaces"),
+    (308, "setns"),
+    (
+        435,
+        "clone3: flags behind a pointer, which a filter cannot see",
+    ),
+    (425, "io_uring_setup: a second way to every system call"),
+    (426, "io_uring_enter"),
+    (427, "io_uring_register"),
+    (321, "bpf"),
+    (298, "perf_event_open"),
+    (323, "userfaultfd"),
+    (248, "add_key"),
+    (249, "request_key"),
+    (250, "keyctl"),
+    (175, "init_module"),
+    (313, "finit_module"),
+    (176, "delete_module"),
+    (246, "kexec_load"),
+    (320, "kexec_file_load"),
+    (169, "reboot"),
+    (
+        304,
+        "open_by_handle_at: files by number, past every path check",
+    ),
+    (135, "personality"),
+];
+
+/// The filter as a program.
+pub fn program() -> Vec<Instruction> {
+    let step = |code, jump_true, jump_false, value| Instruction {
+        code,
+        jump_true,
+        jump_false,
+        value,
+    };
+    let mut program = Vec::new();
+    // A system call of another architecture has other numbers: it ends here.
+    program.push(step(LOAD, 0, 0, OFFSET_ARCH));
+    program.push(step(JUMP_EQUAL, 1, 0, ARCH_X86_64));
+    program.push(step(RETURN, 0, 0, KILL_PROCESS));
+    program.push(step(LOAD, 0, 0, OFFSET_NUMBER));
+    // The same architecture counts x32 calls from another base.
+    program.push(step(JUMP_AT_LEAST, 0, 1, X32_BIT));
+    program.push(step(RETURN, 0, 0, ERRNO_EPERM));
+    for (number, _) in DENIED {
+        program.push(step(JUMP_EQUAL, 0, 1, *number));
+        program.push(step(RETURN, 0, 0, ERRNO_EPERM));
+    }
+    program.push(step(RETURN, 0, 0, ALLOW));
+    program
+}
+
+/// Stacks the filter on this thread.
+pub fn stack() -> Result {
+    sys::seccomp_filter(&program())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::Errno;
+
+    /// Filters are per thread, so the real kernel can be asked here.
+    #[test]
+    fn the_kernel_takes_the_filter_and_denies_each_call() {
+        std::thread::spawn(|| {
+            stack().unwrap();
+            for (number, reason) in DENIED {
+                // SAFETY: every argument is an invalid pointer or descriptor,
+                // so even a call that is let through can do nothing.
+                let answer = unsafe { sys::raw(*number as usize, [usize::MAX; 6]) };
+                assert_eq!(answer, Err(Errno::EPERM), "{reason}");
+            }
+            // SAFETY: getpid of the x32 table has no arguments.
+            let x32 = unsafe { sys::raw((X32_BIT | 39) as usize, [0; 6]) };
+            assert_eq!(x32, Err(Errno::EPERM));
+            assert!(sys::getpid() > 0);
+        })
+        .join()
+        .unwrap();
+    }
+}

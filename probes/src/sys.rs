@@ -1,0 +1,459 @@
+//! Every system call that the inspector can make, and nothing else. One thin
+//! function each; errors are errnos.
+
+use core::arch::asm;
+use core::ffi::CStr;
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!("the inspector knows the system calls of x86-64 Linux only");
+
+/// An errno.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+/// The errnos that the code compares with.
+impl Errno {
+    /// Operation not permitted.
+    pub const EPERM: Errno = Errno(1);
+    /// No such file or directory.
+    pub const ENOENT: Errno = Errno(2);
+    /// Interrupted by a signal.
+    pub const EINTR: Errno = Errno(4);
+    /// Try again.
+    pub const EAGAIN: Errno = Errno(11);
+    /// Device or resource busy.
+    pub const EBUSY: Errno = Errno(16);
+    /// No such device, or no such file system type.
+    pub const ENODEV: Errno = Errno(19);
+    /// Invalid argument.
+    pub const EINVAL: Errno = Errno(22);
+}
+
+/// What a system call gives.
+pub type Result<T = usize> = core::result::Result<T, Errno>;
+
+/// System call numbers of x86-64.
+#[allow(missing_docs)]
+pub mod nr {
+    pub const READ: usize = 0;
+    pub const WRITE: usize = 1;
+    pub const CLOSE: usize = 3;
+    pub const SOCKET: usize = 41;
+    pub const CONNECT: usize = 42;
+    pub const CLONE: usize = 56;
+    pub const EXECVE: usize = 59;
+    pub const WAIT4: usize = 61;
+    pub const KILL: usize = 62;
+    pub const FSYNC: usize = 74;
+    pub const TRUNCATE: usize = 76;
+    pub const GETPID: usize = 39;
+    pub const PTRACE: usize = 101;
+    pub const PRCTL: usize = 157;
+    pub const MOUNT: usize = 165;
+    pub const UMOUNT2: usize = 166;
+    pub const GETDENTS64: usize = 217;
+    pub const CLOCK_GETTIME: usize = 228;
+    pub const EXIT_GROUP: usize = 231;
+    pub const OPENAT: usize = 257;
+    pub const MKDIRAT: usize = 258;
+    pub const NEWFSTATAT: usize = 262;
+    pub const UNLINKAT: usize = 263;
+    pub const SYMLINKAT: usize = 266;
+    pub const FCHMODAT: usize = 268;
+    pub const PPOLL: usize = 271;
+    pub const PIPE2: usize = 293;
+    pub const PROCESS_VM_READV: usize = 310;
+    pub const SECCOMP: usize = 317;
+    pub const MEMFD_CREATE: usize = 319;
+    pub const EXECVEAT: usize = 322;
+}
+
+const AT_FDCWD: usize = -100isize as usize;
+const CLOEXEC: usize = 0o2000000;
+
+/// `open` for reading.
+pub const O_RDONLY: usize = CLOEXEC;
+/// `open` for writing.
+pub const O_WRONLY: usize = 1 | CLOEXEC;
+/// Create the file if it is missing.
+pub const O_CREAT: usize = 0o100;
+/// The file must not exist yet.
+pub const O_EXCL: usize = 0o200;
+/// Writes go to the end.
+pub const O_APPEND: usize = 0o2000;
+/// It must be a directory.
+pub const O_DIRECTORY: usize = 0o200000;
+/// Do not follow a symlink at the end.
+pub const O_NOFOLLOW: usize = 0o400000;
+
+/// Any system call.
+///
+/// # Safety
+/// The arguments must be what the call with this number expects; pointers
+/// must be valid for what the kernel does with them.
+pub unsafe fn raw(number: usize, a: [usize; 6]) -> Result {
+    let result: isize;
+    // SAFETY: the caller vouches for the arguments; rcx and r11 are the only
+    // registers that `syscall` changes besides rax.
+    unsafe {
+        asm!("syscall", inlateout("rax") number => result, in("rdi") a[0], in("rsi") a[1],
+            in("rdx") a[2], in("r10") a[3], in("r8") a[4], in("r9") a[5],
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    if (-4095..0).contains(&result) {
+        Err(Errno(-result as i32))
+    } else {
+        Ok(result as usize)
+    }
+}
+
+/// A call whose arguments are plain numbers and NUL-terminated paths, which the
+/// kernel only reads: it cannot harm this process's memory.
+macro_rules! call {
+    ($number:expr $(, $argument:expr)*) => {{
+        let mut arguments = [0usize; 6];
+        let given: &[usize] = &[$($argument),*];
+        arguments[..given.len()].copy_from_slice(given);
+        // SAFETY: numbers, file descriptors and borrowed buffers that outlive
+        // the call; see the functions around it for what each one is.
+        unsafe { raw($number, arguments) }
+    }};
+}
+
+fn text(path: &CStr) -> usize {
+    path.as_ptr() as usize
+}
+
+/// Reads into a buffer.
+pub fn read(fd: i32, buffer: &mut [u8]) -> Result {
+    call!(
+        nr::READ,
+        fd as usize,
+        buffer.as_mut_ptr() as usize,
+        buffer.len()
+    )
+}
+
+/// Writes a buffer, perhaps not all of it.
+pub fn write(fd: i32, buffer: &[u8]) -> Result {
+    call!(
+        nr::WRITE,
+        fd as usize,
+        buffer.as_ptr() as usize,
+        buffer.len()
+    )
+}
+
+/// Closes a descriptor of ours.
+pub fn close(fd: i32) {
+    let _ = call!(nr::CLOSE, fd as usize);
+}
+
+/// Opens a file.
+pub fn open(path: &CStr, flags: usize, mode: usize) -> Result<i32> {
+    call!(nr::OPENAT, AT_FDCWD, text(path), flags, mode).map(|fd| fd as i32)
+}
+
+/// Makes a directory.
+pub fn mkdir(path: &CStr, mode: usize) -> Result {
+    call!(nr::MKDIRAT, AT_FDCWD, text(path), mode)
+}
+
+/// Removes a file.
+pub fn unlink(path: &CStr) -> Result {
+    call!(nr::UNLINKAT, AT_FDCWD, text(path), 0)
+}
+
+/// Removes an empty directory.
+pub fn rmdir(path: &CStr) -> Result {
+    const AT_REMOVEDIR: usize = 0x200;
+    call!(nr::UNLINKAT, AT_FDCWD, text(path), AT_REMOVEDIR)
+}
+
+/// Makes a symlink.
+pub fn symlink(target: &CStr, path: &CStr) -> Result {
+    call!(nr::SYMLINKAT, text(target), AT_FDCWD, text(path))
+}
+
+/// Changes a file's mode.
+pub fn chmod(path: &CStr, mode: usize) -> Result {
+    call!(nr::FCHMODAT, AT_FDCWD, text(path), mode)
+}
+
+/// Changes a file's length.
+pub fn truncate(path: &CStr, length: usize) -> Result {
+    call!(nr::TRUNCATE, text(path), length)
+}
+
+/// Waits until a file is on its device.
+pub fn fsync(fd: i32) -> Result {
+    call!(nr::FSYNC, fd as usize)
+}
+
+/// The type and mode of what is at a path, without following a symlink.
+pub fn file_mode(path: &CStr) -> Result<u32> {
+    const AT_SYMLINK_NOFOLLOW: usize = 0x100;
+    // struct stat of x86-64 has 144 bytes, st_mode at offset 24.
+    let mut stat = [0u8; 144];
+    call!(
+        nr::NEWFSTATAT,
+        AT_FDCWD,
+        text(path),
+        stat.as_mut_ptr() as usize,
+        AT_SYMLINK_NOFOLLOW
+    )?;
+    Ok(u32::from_ne_bytes([stat[24], stat[25], stat[26], stat[27]]))
+}
+
+/// Reads directory entries.
+pub fn getdents(fd: i32, buffer: &mut [u8]) -> Result {
+    call!(
+        nr::GETDENTS64,
+        fd as usize,
+        buffer.as_mut_ptr() as usize,
+        buffer.len()
+    )
+}
+
+/// A pipe: the end to read from and the end to write to.
+pub fn pipe() -> Result<(i32, i32)> {
+    let mut ends = [0i32; 2];
+    call!(nr::PIPE2, ends.as_mut_ptr() as usize, CLOEXEC)?;
+    Ok((ends[0], ends[1]))
+}
+
+/// A descriptor to wait for, and what happened to it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PollFd {
+    /// The descriptor.
+    pub fd: i32,
+    /// What to wait for.
+    pub events: i16,
+    /// What happened.
+    pub revents: i16,
+}
+
+/// There is something to read.
+pub const POLLIN: i16 = 1;
+
+/// Waits for descriptors, at most this long.
+pub fn poll(fds: &mut [PollFd], milliseconds: u64) -> Result {
+    let timeout = [milliseconds / 1000, milliseconds % 1000 * 1_000_000];
+    call!(
+        nr::PPOLL,
+        fds.as_mut_ptr() as usize,
+        fds.len(),
+        timeout.as_ptr() as usize
+    )
+}
+
+/// Microseconds on a clock that only goes forward.
+pub fn now_us() -> u64 {
+    const CLOCK_MONOTONIC: usize = 1;
+    let mut time = [0u64; 2];
+    match call!(
+        nr::CLOCK_GETTIME,
+        CLOCK_MONOTONIC,
+        time.as_mut_ptr() as usize
+    ) {
+        Ok(_) => time[0] * 1_000_000 + time[1] / 1000,
+        Err(_) => 0,
+    }
+}
+
+/// This process's id.
+pub fn getpid() -> i32 {
+    call!(nr::GETPID).map_or(0, |pid| pid as i32)
+}
+
+/// Makes a copy of this process. The copy sees `None`; it dies with its parent.
+pub fn fork() -> Result<Option<i32>> {
+    const SIGCHLD: usize = 17;
+    const PR_SET_PDEATHSIG: usize = 1;
+    const SIGKILL: usize = 9;
+    match call!(nr::CLONE, SIGCHLD)? {
+        0 => {
+            let _ = call!(nr::PRCTL, PR_SET_PDEATHSIG, SIGKILL);
+            Ok(None)
+        }
+        pid => Ok(Some(pid as i32)),
+    }
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this status.
+    Exit(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// Waits for a child to end.
+pub fn wait(pid: i32) -> Result<Ended> {
+    loop {
+        let mut status = 0i32;
+        match call!(nr::WAIT4, pid as usize, &raw mut status as usize, 0, 0) {
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+            Ok(_) if status & 0x7f == 0 => return Ok(Ended::Exit((status >> 8) & 0xff)),
+            // A stopped child is one that became a tracee: it has not ended.
+            Ok(_) if status & 0xff == 0x7f => kill(pid, 9),
+            Ok(_) => return Ok(Ended::Signal(status & 0x7f)),
+        }
+    }
+}
+
+/// Sends a signal to a child of ours.
+pub fn kill(pid: i32, signal: usize) {
+    if pid > 1 {
+        let _ = call!(nr::KILL, pid as usize, signal);
+    }
+}
+
+/// Ends this process, if need be by an illegal instruction: a filter may deny
+/// even this call, and process 1 ignores most signals.
+pub fn exit(status: i32) -> ! {
+    let _ = call!(nr::EXIT_GROUP, status as usize);
+    // SAFETY: `ud2` raises SIGILL, which ends the process.
+    unsafe { asm!("ud2", options(noreturn, nostack)) }
+}
+
+/// Makes a socket.
+pub fn socket(family: usize, kind: usize, protocol: usize) -> Result<i32> {
+    call!(nr::SOCKET, family, kind | CLOEXEC, protocol).map(|fd| fd as i32)
+}
+
+/// Connects a socket. For a datagram socket the kernel only looks for a route.
+pub fn connect(fd: i32, address: &[u8]) -> Result {
+    call!(
+        nr::CONNECT,
+        fd as usize,
+        address.as_ptr() as usize,
+        address.len()
+    )
+}
+
+/// A list of at most three strings, as exec wants it.
+fn exec_list(arguments: &[&CStr]) -> [usize; 4] {
+    let mut list = [0; 4];
+    for (slot, argument) in list.iter_mut().zip(arguments.iter().take(3)) {
+        *slot = text(argument);
+    }
+    list
+}
+
+/// Replaces this program with another, with an empty environment.
+pub fn execve(path: &CStr, arguments: &[&CStr]) -> Errno {
+    let (list, nothing) = (exec_list(arguments), [0usize]);
+    let result = call!(
+        nr::EXECVE,
+        text(path),
+        list.as_ptr() as usize,
+        nothing.as_ptr() as usize
+    );
+    result.err().unwrap_or(Errno(0))
+}
+
+/// The same through a descriptor (`fd`, with an empty path) or a path.
+pub fn execveat(fd: Option<i32>, path: &CStr, arguments: &[&CStr]) -> Errno {
+    const AT_EMPTY_PATH: usize = 0x1000;
+    let (list, nothing) = (exec_list(arguments), [0usize]);
+    let result = call!(
+        nr::EXECVEAT,
+        fd.map_or(AT_FDCWD, |fd| fd as usize),
+        text(path),
+        list.as_ptr() as usize,
+        nothing.as_ptr() as usize,
+        if fd.is_some() { AT_EMPTY_PATH } else { 0 }
+    );
+    result.err().unwrap_or(Errno(0))
+}
+
+/// A file that exists only in memory, which survives an exec.
+pub fn memfd_create(name: &CStr) -> Result<i32> {
+    call!(nr::MEMFD_CREATE, text(name), 0).map(|fd| fd as i32)
+}
+
+/// Tries to mount a file system type that does not exist: it can only fail,
+/// and the errno says whether permission or the type was missing.
+pub fn mount_impossible(target: &CStr) -> Result {
+    call!(
+        nr::MOUNT,
+        text(c"tki"),
+        text(target),
+        text(c"tki-no-such-fs"),
+        0,
+        0
+    )
+}
+
+/// Marks a mount as expired, which needs the same permission as unmounting it
+/// and does not unmount.
+pub fn umount_expire(target: &CStr) -> Result {
+    const MNT_EXPIRE: usize = 4;
+    call!(nr::UMOUNT2, text(target), MNT_EXPIRE)
+}
+
+/// Becomes a tracee of the parent.
+pub fn ptrace_traceme() -> Result {
+    call!(nr::PTRACE, 0, 0, 0, 0)
+}
+
+/// Attaches to another process.
+pub fn ptrace_attach(pid: i32) -> Result {
+    const PTRACE_ATTACH: usize = 16;
+    call!(nr::PTRACE, PTRACE_ATTACH, pid as usize, 0, 0)
+}
+
+/// Reads another process's memory at the address of our own buffer, which is
+/// valid there too if the process is a fork of this one.
+pub fn process_vm_readv(pid: i32, buffer: &mut [u8]) -> Result {
+    let area = [buffer.as_mut_ptr() as usize, buffer.len()];
+    call!(
+        nr::PROCESS_VM_READV,
+        pid as usize,
+        area.as_ptr() as usize,
+        1,
+        area.as_ptr() as usize,
+        1,
+        0
+    )
+}
+
+/// One instruction of a classic BPF program.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// What to do.
+    pub code: u16,
+    /// How far to jump if the comparison holds.
+    pub jump_true: u8,
+    /// How far to jump if it does not.
+    pub jump_false: u8,
+    /// The operand.
+    pub value: u32,
+}
+
+/// Puts a filter on top of those that this thread already has.
+pub fn seccomp_filter(program: &[Instruction]) -> Result {
+    const PR_SET_NO_NEW_PRIVS: usize = 38;
+    const SECCOMP_SET_MODE_FILTER: usize = 1;
+    #[repr(C)]
+    struct Program {
+        length: u16,
+        instructions: *const Instruction,
+    }
+    let program = Program {
+        length: program.len() as u16,
+        instructions: program.as_ptr(),
+    };
+    call!(nr::PRCTL, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)?;
+    call!(
+        nr::SECCOMP,
+        SECCOMP_SET_MODE_FILTER,
+        0,
+        &raw const program as usize
+    )
+}

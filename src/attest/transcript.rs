@@ -1,0 +1,300 @@
+//! Reads the inspector's side of the conversation. The container is hostile
+//! until proven otherwise: every line is bounded, typed and expected, or the
+//! run ends.
+
+use crate::report::text::printable;
+use tki_evidence::evidence::RawFacts;
+use tki_evidence::observation::Observation;
+use tki_evidence::wire::{Challenge, Done, Hello, InspectorMessage, PROTOCOL};
+
+/// The most missing invariants that an inspector could name.
+const MAX_MISSING: usize = 32;
+
+/// Why a line is not what the inspector would say here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TranscriptError {
+    /// Not a message at all.
+    #[error("line {line} is not a message of the inspector: {start}")]
+    Garbage {
+        /// The line's number, from 1.
+        line: usize,
+        /// How it starts.
+        start: String,
+    },
+    /// A message that does not belong here.
+    #[error("line {line}: {what}")]
+    Unexpected {
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// The inspector says that it will not go on.
+    #[error("the inspector refused: {0}")]
+    Refused(String),
+}
+
+/// What has been heard so far.
+#[derive(Debug)]
+pub struct Transcript {
+    lines: usize,
+    bytes: Vec<u8>,
+    hello: Option<Hello>,
+    raw: RawFacts,
+    raw_names: Vec<String>,
+    observations: Vec<(String, Observation)>,
+    done: Option<Done>,
+}
+
+/// A conversation that came to its end.
+#[derive(Debug)]
+pub struct Heard {
+    /// Every line, verbatim.
+    pub bytes: Vec<u8>,
+    /// Kernel texts.
+    pub raw: RawFacts,
+    /// Observations with their probes' ids.
+    pub observations: Vec<(String, Observation)>,
+    /// How long the probes took, in microseconds.
+    pub elapsed_us: u64,
+}
+
+impl Transcript {
+    /// Nothing was heard yet.
+    pub fn new() -> Self {
+        Self {
+            lines: 0,
+            bytes: Vec::new(),
+            hello: None,
+            raw: RawFacts::default(),
+            raw_names: Vec::new(),
+            observations: Vec::new(),
+            done: None,
+        }
+    }
+
+    /// The first line: which invariants the inspector found missing.
+    pub fn hear_hello(&mut self, line: &[u8]) -> Result<Vec<String>, TranscriptError> {
+        match self.message(line)? {
+            InspectorMessage::Hello(hello) if hello.protocol != PROTOCOL => {
+                Err(self.unexpected("the image is of another version of tki-attest"))
+            }
+            InspectorMessage::Hello(hello) if hello.missing.len() <= MAX_MISSING => {
+                let missing = hello.missing.clone();
+                self.hello = Some(hello);
+                Ok(missing)
+            }
+            InspectorMessage::Refused(refused) => {
+                Err(TranscriptError::Refused(printable(&refused.reason, 300)))
+            }
+            _ => Err(self.unexpected("the first line is not a greeting")),
+        }
+    }
+
+    /// A later line. True when it was the last.
+    pub fn hear(&mut self, line: &[u8], challenge: &Challenge) -> Result<bool, TranscriptError> {
+        if self.done.is_some() {
+            self.message(line)?;
+            return Err(self.unexpected("it goes on after its end"));
+        }
+        match self.message(line)? {
+            InspectorMessage::Raw(raw) => {
+                if self.raw_names.contains(&raw.name) {
+                    return Err(self.unexpected("a kernel text came twice"));
+                }
+                let Some(place) = place(&mut self.raw, &raw.name) else {
+                    return Err(self.unexpected("a kernel text that nobody asked for"));
+                };
+                match place {
+                    Place::Text(text) => *text = raw.text,
+                    Place::List(list) => {
+                        *list = raw.text.lines().map(str::to_owned).collect();
+                    }
+                }
+                self.raw_names.push(raw.name);
+                Ok(false)
+            }
+            InspectorMessage::Observation(observation) => {
+                if !challenge.probes.contains(&observation.probe) {
+                    return Err(self.unexpected("an observation of a probe that nobody asked for"));
+                }
+                self.observations
+                    .push((observation.probe, observation.seen));
+                Ok(false)
+            }
+            InspectorMessage::Done(done) => {
+                if done.nonce != challenge.nonce {
+                    return Err(self.unexpected("the nonce is not the challenge's"));
+                }
+                if usize::try_from(done.observations) != Ok(self.observations.len()) {
+                    return Err(self.unexpected("the number of observations is wrong"));
+                }
+                self.done = Some(done);
+                Ok(true)
+            }
+            InspectorMessage::Refused(refused) => {
+                Err(TranscriptError::Refused(printable(&refused.reason, 300)))
+            }
+            InspectorMessage::Hello(_) => Err(self.unexpected("a second greeting")),
+        }
+    }
+
+    /// Everything, if the conversation came to its end.
+    pub fn end(self) -> Option<Heard> {
+        let done = self.done?;
+        Some(Heard {
+            bytes: self.bytes,
+            raw: self.raw,
+            observations: self.observations,
+            elapsed_us: done.elapsed_us,
+        })
+    }
+
+    fn message(&mut self, line: &[u8]) -> Result<InspectorMessage, TranscriptError> {
+        self.lines += 1;
+        self.bytes.extend_from_slice(line);
+        self.bytes.push(b'\n');
+        serde_json::from_slice(line).map_err(|_| TranscriptError::Garbage {
+            line: self.lines,
+            start: printable(&String::from_utf8_lossy(line), 60),
+        })
+    }
+
+    fn unexpected(&self, what: &str) -> TranscriptError {
+        TranscriptError::Unexpected {
+            line: self.lines,
+            what: what.into(),
+        }
+    }
+}
+
+impl Default for Transcript {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+enum Place<'a> {
+    Text(&'a mut String),
+    List(&'a mut Vec<String>),
+}
+
+fn place<'a>(raw: &'a mut RawFacts, name: &str) -> Option<Place<'a>> {
+    Some(match name {
+        "mountinfo" => Place::Text(&mut raw.mountinfo),
+        "env_keyset" => Place::List(&mut raw.env_keyset),
+        "proc_net_dev" => Place::Text(&mut raw.proc_net_dev),
+        "proc_net_route" => Place::Text(&mut raw.proc_net_route),
+        "proc_net_ipv6_route" => Place::Text(&mut raw.proc_net_ipv6_route),
+        "proc_self_status" => Place::Text(&mut raw.proc_self_status),
+        "proc_self_status_locked" => Place::Text(&mut raw.proc_self_status_locked),
+        "proc_self_limits" => Place::Text(&mut raw.proc_self_limits),
+        "proc_self_cgroup" => Place::Text(&mut raw.proc_self_cgroup),
+        "proc_version" => Place::Text(&mut raw.proc_version),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tki_evidence::observation::Phase;
+
+    fn challenge() -> Challenge {
+        Challenge {
+            protocol: PROTOCOL,
+            nonce: "n".into(),
+            probes: vec!["PR-NET-1".into()],
+            phases: vec![Phase::Engine],
+            probe_deadline_ms: 1,
+            overall_deadline_ms: 1,
+            env_canary: "C".into(),
+            accept_missing: Vec::new(),
+        }
+    }
+
+    const HELLO: &[u8] = br#"{"hello":{"protocol":1,"version":"0","missing":["x"]}}"#;
+
+    #[test]
+    fn a_whole_conversation_is_heard() {
+        let mut transcript = Transcript::new();
+        assert_eq!(transcript.hear_hello(HELLO).unwrap(), ["x"]);
+        let mut hear = |line: &[u8]| transcript.hear(line, &challenge());
+        assert!(!hear(br#"{"raw":{"name":"mountinfo","text":"a"}}"#).unwrap());
+        assert!(
+            !hear(br#"{"observation":{"probe":"PR-NET-1","seen":{"phase":"engine","operation":"o","state":"denied"}}}"#)
+                .unwrap()
+        );
+        assert!(hear(br#"{"done":{"nonce":"n","observations":1,"elapsed_us":7}}"#).unwrap());
+        let heard = transcript.end().unwrap();
+        assert_eq!(heard.raw.mountinfo, "a");
+        assert_eq!(heard.observations.len(), 1);
+        assert_eq!(heard.bytes.iter().filter(|b| **b == b'\n').count(), 4);
+    }
+
+    #[test]
+    fn an_end_that_did_not_come_is_no_end() {
+        let mut transcript = Transcript::new();
+        transcript.hear_hello(HELLO).unwrap();
+        assert!(transcript.end().is_none());
+    }
+
+    #[test]
+    fn what_no_inspector_says_ends_the_run() {
+        for (lines, wanted) in [
+            (vec!["\u{1b}[2Jgarbage"], "line 2 is not a message"),
+            (
+                vec![r#"{"raw":{"name":"mountinfo","text":"a","extra":1}}"#],
+                "line 2 is not",
+            ),
+            (
+                vec![r#"{"raw":{"name":"passwords","text":"a"}}"#],
+                "nobody asked for",
+            ),
+            (
+                vec![r#"{"raw":{"name":"mountinfo","text":"a"}}"#; 2],
+                "line 3: a kernel text came twice",
+            ),
+            (
+                vec![
+                    r#"{"observation":{"probe":"PR-X","seen":{"phase":"engine","operation":"o","state":"denied"}}}"#,
+                ],
+                "nobody asked for",
+            ),
+            (
+                vec![r#"{"done":{"nonce":"m","observations":0,"elapsed_us":7}}"#],
+                "the nonce is not",
+            ),
+            (
+                vec![r#"{"done":{"nonce":"n","observations":3,"elapsed_us":7}}"#],
+                "number of observations",
+            ),
+            (
+                vec![r#"{"done":{"nonce":"n","observations":0,"elapsed_us":7}}"#; 2],
+                "after its end",
+            ),
+            (
+                vec![r#"{"refused":{"reason":"no\u001b[m"}}"#],
+                "refused: no",
+            ),
+            (
+                vec![r#"{"hello":{"protocol":1,"version":"0","missing":[]}}"#],
+                "second greeting",
+            ),
+        ] {
+            let mut transcript = Transcript::new();
+            transcript.hear_hello(HELLO).unwrap();
+            let error = lines
+                .iter()
+                .find_map(|line| transcript.hear(line.as_bytes(), &challenge()).err())
+                .unwrap_or_else(|| panic!("{lines:?} was accepted"))
+                .to_string();
+            assert!(error.contains(wanted), "{error}");
+            assert!(!error.contains('\u{1b}'), "{error:?}");
+        }
+        let error = Transcript::new()
+            .hear_hello(br#"{"hello":{"protocol":9,"version":"0","missing":[]}}"#)
+            .unwrap_err();
+        assert!(error.to_string().contains("another version"));
+    }
+}

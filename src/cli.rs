@@ -1,0 +1,267 @@
+//! The command line: what may be said, and what is said about it.
+
+use crate::report::table::ColorChoice;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Prove, with evidence another party can check, that a sandbox denies by default.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tki-attest",
+    version,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done or accepted · 1 disproved · 2 usage or unreadable input · \
+                  3 BLOCKED, not proven · 4 internal error\n\n\
+                  Example: tki-attest run --venue dev && tki-attest verify reports/*.json"
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Settings that every command takes.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Settings that every command takes.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Common {
+    /// When to use colour.
+    #[arg(long, value_enum, default_value = "auto", global = true)]
+    pub color: ColorChoice,
+    /// Say only what went wrong.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more; for `run`, also the equivalent command line.
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build the image from a Dockerfile, reproducibly.
+    #[command(after_help = "Example: tki-attest build --layout target/layout --archive image.tar")]
+    Build(BuildArgs),
+    /// Launch the sandbox, run the probes inside, write evidence.
+    #[command(after_help = "Example: tki-attest run --venue vps --out reports\n\n\
+                            Only a throwaway container, the image tki-inspector:attest and the \
+                            output directory are touched.")]
+    Run(RunArgs),
+    /// Decide offline whether evidence proves B4′.
+    #[command(after_help = "Example: tki-attest verify \
+                            reports/sandbox-attestation-evidence-vps-2026-06-09.json")]
+    Verify(VerifyArgs),
+    /// List the probes: what each does, what must come back, and why.
+    #[command(after_help = "Example: tki-attest probes --format json | jq '.[].probe_id'")]
+    Probes(ProbesArgs),
+    /// Remove what an interrupted run left behind, and nothing else.
+    #[command(after_help = "Example: tki-attest clean --dry-run\n\n\
+                            Containers are found by the label dev.tki.attest.run.")]
+    Clean(CleanArgs),
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs; on standard output, everything else on standard error.
+    Json,
+}
+
+/// Where the image comes from.
+#[derive(Debug, Args)]
+pub struct ImageSource {
+    /// Dockerfile to build from [default: the one built into this tool].
+    #[arg(long, value_name = "FILE", requires = "context")]
+    pub file: Option<PathBuf>,
+    /// Directory that COPY takes files from [default: the files built into this tool].
+    #[arg(long, value_name = "DIR", requires = "file")]
+    pub context: Option<PathBuf>,
+    /// Base image for `FROM NAME`, as an OCI layout on disk.
+    #[arg(long, value_name = "NAME=oci-layout://DIR")]
+    pub build_context: Vec<String>,
+}
+
+/// Arguments of `build`.
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// Where the image comes from.
+    #[command(flatten)]
+    pub source: ImageSource,
+    /// Name and tag of the image.
+    #[arg(long, default_value = crate::image::embedded::TAG)]
+    pub tag: String,
+    /// Write an OCI layout into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub layout: Option<PathBuf>,
+    /// Write an archive that docker, podman, skopeo and umoci read.
+    #[arg(long, value_name = "FILE")]
+    pub archive: Option<PathBuf>,
+    /// Load the image into the engine.
+    #[arg(long)]
+    pub load: bool,
+    /// Which engine, for --load.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Which engine.
+#[derive(Debug, Args)]
+pub struct EngineArgs {
+    /// The container engine.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub engine: EngineName,
+    /// Its address, such as unix:///var/run/docker.sock [default: DOCKER_HOST, then the usual socket].
+    #[arg(long, value_name = "URL")]
+    pub host: Option<String>,
+    /// Time limit for everything.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub timeout: Duration,
+}
+
+/// Engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// The first that answers.
+    Auto,
+    /// Docker Engine.
+    Docker,
+}
+
+/// Venues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Venue {
+    /// A throwaway container on the VPS engine: approved.
+    Vps,
+    /// A deny-by-default CI runner: approved.
+    Ci,
+    /// A developer's machine: never B4′ evidence.
+    Dev,
+}
+
+impl Venue {
+    /// The name used in evidence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Venue::Vps => "vps",
+            Venue::Ci => "ci",
+            Venue::Dev => "dev",
+        }
+    }
+}
+
+/// Control runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Controls {
+    /// No control runs.
+    None,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Where this is: a claim that goes into the evidence and is checked against facts.
+    #[arg(long, value_enum)]
+    pub venue: Venue,
+    /// Which engine.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Seccomp profile: targeted-deny, deny-by-default, or a file in Docker's JSON form.
+    #[arg(long, value_name = "PROFILE", default_value = "deny-by-default")]
+    pub seccomp: String,
+    /// Limits of the sandbox, as a TOML file.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Control runs, in which a boundary is relaxed so that its probe must flip.
+    #[arg(long, value_enum, default_value = "none")]
+    pub controls: Controls,
+    /// Directory for the evidence.
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    pub out: PathBuf,
+    /// Where the image comes from.
+    #[command(flatten)]
+    pub source: ImageSource,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Evidence files.
+    #[arg(required = true, value_name = "BUNDLE")]
+    pub bundles: Vec<PathBuf>,
+    /// The image that must have been used, as an OCI layout.
+    #[arg(long, value_name = "LAYOUT")]
+    pub image: Option<PathBuf>,
+    /// The seccomp profile that must have been used.
+    #[arg(long, value_name = "FILE")]
+    pub seccomp: Option<PathBuf>,
+    /// Another acceptance matrix than the built-in one.
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    /// A bundle without its artifacts is not enough.
+    #[arg(long)]
+    pub require_artifacts: bool,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `probes`.
+#[derive(Debug, Args)]
+pub struct ProbesArgs {
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `clean`.
+#[derive(Debug, Args)]
+pub struct CleanArgs {
+    /// Only say what would be removed.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Also remove containers of runs whose time limit has not passed yet.
+    #[arg(long)]
+    pub force: bool,
+    /// Which engine.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds @ 1..=600) => Ok(Duration::from_secs(seconds)),
+        _ => Err("a number of seconds between 1 and 600".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed_and_every_command_has_an_example() {
+        let command = Cli::command();
+        command.clone().debug_assert();
+        for sub in command.get_subcommands() {
+            let help = sub
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(help.contains("Example: tki-attest"), "{}", sub.get_name());
+        }
+    }
+}

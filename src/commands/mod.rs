@@ -1,0 +1,25 @@
+//! One short file per command: each wires stages together and holds no logic.
+
+mod build;
+mod clean;
+mod output;
+mod probes;
+mod run;
+mod shared;
+mod verify;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Does what the command line says.
+pub fn execute(cli: Cli) -> Result<Exit, Failure> {
+    let common = cli.common;
+    match cli.command {
+        Command::Build(args) => build::execute(&args, common),
+        Command::Run(args) => run::execute(&args, common),
+        Command::Verify(args) => verify::execute(&args, common),
+        Command::Probes(args) => probes::execute(&args, common),
+        Command::Clean(args) => clean::execute(&args, common),
+    }
+}

@@ -1,0 +1,28 @@
+//! Results on standard output.
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use serde::Serialize;
+use std::io::{ErrorKind, Write};
+
+/// Prints a text. A reader that has seen enough and closed the pipe is no error.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(
+            Exit::Usage,
+            "stdout",
+            format!("cannot write to standard output: {error}"),
+            "give it room or a reader",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a value as JSON.
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::internal("json", error.to_string()))?;
+    text.push('\n');
+    print(&text)
+}

@@ -1,0 +1,78 @@
+//! What several commands need: an image, an engine, a connection.
+
+use crate::cli::{EngineArgs, EngineName, ImageSource};
+use crate::engine::docker::DockerEngine;
+use crate::engine::{Engine, EngineError};
+use crate::failure::Failure;
+use crate::image::{self, BuildOptions, Context, Image, Recipe, embedded};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Builds the image that the arguments describe.
+pub fn build_image(source: &ImageSource, tag: &str) -> Result<Image, Failure> {
+    let (Some(file), Some(folder)) = (&source.file, &source.context) else {
+        if tag == embedded::TAG && source.build_context.is_empty() {
+            return Ok(embedded::image()?);
+        }
+        let options = BuildOptions {
+            epoch: 0,
+            tag: tag.to_owned(),
+            bases: bases(&source.build_context)?,
+        };
+        return Ok(image::build(
+            &embedded::recipe()?,
+            &embedded::context()?,
+            &options,
+        )?);
+    };
+    let options = BuildOptions {
+        epoch: source_date_epoch()?,
+        tag: tag.to_owned(),
+        bases: bases(&source.build_context)?,
+    };
+    let context = Context::directory(folder)?;
+    Ok(image::build(&Recipe::read(file)?, &context, &options)?)
+}
+
+fn bases(given: &[String]) -> Result<BTreeMap<String, PathBuf>, Failure> {
+    given
+        .iter()
+        .map(|text| {
+            let (name, place) = text.split_once('=').unwrap_or((text, ""));
+            match place.strip_prefix("oci-layout://") {
+                Some(folder) if !name.is_empty() && !folder.is_empty() => {
+                    Ok((name.to_owned(), PathBuf::from(folder)))
+                }
+                _ => Err(Failure::usage(
+                    "build-context.malformed",
+                    format!("--build-context {text:?} is not NAME=oci-layout://DIR"),
+                    "write for example --build-context base=oci-layout://./base",
+                )),
+            }
+        })
+        .collect()
+}
+
+/// The time that goes into an image built from files of the user's.
+fn source_date_epoch() -> Result<u64, Failure> {
+    match std::env::var("SOURCE_DATE_EPOCH") {
+        Err(_) => Ok(0),
+        Ok(text) => text.parse().map_err(|_| {
+            Failure::usage(
+                "epoch.malformed",
+                format!("SOURCE_DATE_EPOCH is {text:?}"),
+                "set it to seconds since 1970, or unset it",
+            )
+        }),
+    }
+}
+
+/// Connects to the engine that the arguments name.
+pub fn connect(args: &EngineArgs) -> Result<Box<dyn Engine>, EngineError> {
+    match args.engine {
+        EngineName::Auto | EngineName::Docker => Ok(Box::new(DockerEngine::connect(
+            args.host.as_deref(),
+            args.timeout,
+        )?)),
+    }
+}

@@ -1,0 +1,129 @@
+//! What an engine must offer.
+
+use crate::engine::EngineError;
+use tki_evidence::evidence::{Holdings, Runtime};
+use tki_evidence::settings::Settings;
+
+/// The label that every container of ours carries, with the run's id.
+pub const LABEL_RUN: &str = "dev.tki.attest.run";
+/// `probe` or `control`.
+pub const LABEL_ROLE: &str = "dev.tki.attest.role";
+/// Seconds since 1970 after which the container is nobody's.
+pub const LABEL_DEADLINE: &str = "dev.tki.attest.deadline";
+
+/// An engine, in the order in which its functions are used.
+pub trait Engine {
+    /// What it says about itself.
+    fn facts(&mut self) -> Result<EngineFacts, EngineError>;
+
+    /// What it holds, without containers that carry our label.
+    fn holdings(&mut self) -> Result<Holdings, EngineError>;
+
+    /// The id of the image if it is there, under whichever digest the engine
+    /// knows images by.
+    fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError>;
+
+    /// The id of the image that a tag points to now.
+    fn image_tagged(&mut self, tag: &str) -> Result<Option<String>, EngineError>;
+
+    /// Loads an archive.
+    fn load(&mut self, archive: Vec<u8>) -> Result<(), EngineError>;
+
+    /// Creates a container, attaches to it and starts it.
+    fn launch(&mut self, launch: &Launch) -> Result<Box<dyn Session + '_>, EngineError>;
+
+    /// Containers that carry our label.
+    fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError>;
+
+    /// Removes a container that carries our label.
+    fn remove(&mut self, id: &str) -> Result<(), EngineError>;
+}
+
+/// A running container. Dropping it removes the container.
+pub trait Session {
+    /// What the engine says it set.
+    fn configured(&mut self) -> Result<Configured, EngineError>;
+
+    /// Sends a line to the container's standard input.
+    fn send(&mut self, line: &[u8]) -> Result<(), EngineError>;
+
+    /// The next line of its standard output, without the newline; `None` when
+    /// it has ended. Lines and the whole are bounded.
+    fn receive(&mut self) -> Result<Option<Vec<u8>>, EngineError>;
+
+    /// What it wrote to standard error so far, bounded.
+    fn complaint(&self) -> String;
+
+    /// Waits until the container has ended and is removed.
+    fn finish(&mut self) -> Result<Ended, EngineError>;
+}
+
+/// What an engine says about itself.
+#[derive(Clone, Debug)]
+pub struct EngineFacts {
+    /// For the evidence.
+    pub runtime: Runtime,
+    /// Its operating system, as it names it.
+    pub operating_system: String,
+    /// Its host's name.
+    pub host_name: String,
+    /// The kernel can limit swap.
+    pub swap_limit: bool,
+}
+
+/// The digests by which an engine may know an image.
+#[derive(Clone, Debug)]
+pub struct ImageNames {
+    /// Of the manifest.
+    pub manifest_digest: String,
+    /// Of the config.
+    pub config_digest: String,
+}
+
+/// A container to launch.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: Vec<(String, String)>,
+    /// The image's id.
+    pub image: String,
+    /// The inspector's arguments.
+    pub arguments: Vec<String>,
+    /// Its settings.
+    pub settings: Settings,
+    /// The seccomp profile's text, to which `settings.seccomp` is the digest.
+    pub seccomp: String,
+}
+
+/// What the engine says it set.
+#[derive(Clone, Debug)]
+pub struct Configured {
+    /// In the common form.
+    pub settings: Settings,
+    /// The image that the container was made from.
+    pub image_id: String,
+    /// The engine's own description, verbatim.
+    pub description: String,
+}
+
+/// How a container ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit status, if the engine still knew it.
+    pub status: Option<i64>,
+}
+
+/// A container that carries our label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// Its id.
+    pub id: String,
+    /// The run that it belongs to.
+    pub run_id: String,
+    /// The engine's word for its state.
+    pub state: String,
+    /// Seconds since 1970 after which it is nobody's.
+    pub deadline: Option<u64>,
+}

@@ -1,0 +1,137 @@
+//! Finding the engine, and telling one failure from another.
+
+use crate::engine::driver::Driver;
+use crate::engine::error::EngineError;
+use bollard::Docker;
+use bollard::errors::Error;
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
+
+const USUAL_SOCKET: &str = "unix:///var/run/docker.sock";
+
+/// The oldest API that has everything we set: Docker Engine 19.03.
+const LEAST_API: (usize, usize) = (1, 40);
+const LEAST_API_NAME: &str = "1.40";
+
+/// Seconds that a single request may take; the run's deadline is shorter.
+const REQUEST_SECONDS: u64 = 600;
+
+/// Where the engine is: the flag, `DOCKER_HOST`, or the usual socket.
+pub fn resolve(flag: Option<&str>) -> String {
+    let variable = || {
+        std::env::var("DOCKER_HOST")
+            .ok()
+            .filter(|host| !host.is_empty())
+    };
+    flag.map(str::to_owned)
+        .or_else(variable)
+        .unwrap_or_else(|| USUAL_SOCKET.into())
+}
+
+/// Connects and agrees on an API version.
+pub fn connect(driver: &mut Driver, host: &str) -> Result<Docker, EngineError> {
+    let docker = client(host)?;
+    let request = "GET /version";
+    let docker = driver.run(request, async {
+        docker.negotiate_version().await.map_err(|error| {
+            match explain(host, request, error) {
+                // Nothing has ever answered here.
+                EngineError::Vanished { host, reason, .. } => {
+                    EngineError::Unreachable { host, reason }
+                }
+                other => other,
+            }
+        })
+    })?;
+    let version = docker.client_version();
+    if (version.major_version, version.minor_version) < LEAST_API {
+        return Err(EngineError::TooOld {
+            host: host.into(),
+            found: version.to_string(),
+            least: LEAST_API_NAME,
+        });
+    }
+    Ok(docker)
+}
+
+fn client(host: &str) -> Result<Docker, EngineError> {
+    let address = |why: String| EngineError::Address {
+        host: host.into(),
+        why,
+    };
+    let version = bollard::API_DEFAULT_VERSION;
+    if let Some(path) = host.strip_prefix("unix://") {
+        // The client connects late and says little about why it failed.
+        if let Err(error) = UnixStream::connect(path) {
+            return Err(match error.kind() {
+                ErrorKind::PermissionDenied => EngineError::Permission { host: host.into() },
+                _ => EngineError::Unreachable {
+                    host: host.into(),
+                    reason: error.to_string(),
+                },
+            });
+        }
+        Docker::connect_with_unix(path, REQUEST_SECONDS, version)
+            .map_err(|error| address(error.to_string()))
+    } else if host.starts_with("tcp://") || host.starts_with("http://") {
+        Docker::connect_with_http(host, REQUEST_SECONDS, version)
+            .map_err(|error| address(error.to_string()))
+    } else {
+        Err(address("only unix:// and tcp:// are supported".into()))
+    }
+}
+
+/// The client's error as one of ours.
+pub fn explain(host: &str, request: &str, error: Error) -> EngineError {
+    let (host, request) = (host.to_owned(), request.to_owned());
+    match error {
+        Error::DockerResponseServerError {
+            status_code: 403,
+            message,
+        } => EngineError::Forbidden {
+            host,
+            request,
+            message: printable(&message),
+        },
+        Error::DockerResponseServerError {
+            status_code,
+            message,
+        } => EngineError::Refused {
+            host,
+            request,
+            status: status_code,
+            message: printable(&message),
+        },
+        Error::DockerStreamError { error } => EngineError::Refused {
+            host,
+            request,
+            status: 200,
+            message: printable(&error),
+        },
+        Error::RequestTimeoutError => EngineError::TimedOut { request },
+        other => EngineError::Vanished {
+            host,
+            request,
+            reason: printable(&chain(&other)),
+        },
+    }
+}
+
+/// An error with everything that caused it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// An engine's words, cut and without terminal escapes.
+fn printable(text: &str) -> String {
+    crate::report::text::printable(text.trim(), 600)
+}

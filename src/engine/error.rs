@@ -1,0 +1,148 @@
+//! Everything that can go wrong with an engine, and what to do then.
+
+use crate::failure::Failure;
+
+/// Everything that can go wrong with an engine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// Nobody answers there.
+    #[error("no container engine answers at {host}: {reason}")]
+    Unreachable {
+        /// Where.
+        host: String,
+        /// Why.
+        reason: String,
+    },
+    /// The socket is there but not for us.
+    #[error("no permission to use the engine's socket {host}")]
+    Permission {
+        /// Where.
+        host: String,
+    },
+    /// The address is of a kind that is not supported.
+    #[error("cannot use the engine address {host}: {why}")]
+    Address {
+        /// The address.
+        host: String,
+        /// Why.
+        why: String,
+    },
+    /// The engine, or a proxy before it, forbids the request.
+    #[error("{host} forbids {request} (HTTP 403): {message}")]
+    Forbidden {
+        /// Where.
+        host: String,
+        /// What was asked.
+        request: String,
+        /// The answer.
+        message: String,
+    },
+    /// It does not know what we need.
+    #[error("the engine at {host} speaks API {found}; at least {least} is needed")]
+    TooOld {
+        /// Where.
+        host: String,
+        /// Its version.
+        found: String,
+        /// What is needed.
+        least: &'static str,
+    },
+    /// It refuses the request.
+    #[error("the engine at {host} refused {request} (HTTP {status}): {message}")]
+    Refused {
+        /// Where.
+        host: String,
+        /// What was asked.
+        request: String,
+        /// The status.
+        status: u16,
+        /// The answer.
+        message: String,
+    },
+    /// It stopped answering, or answers what is not its protocol.
+    #[error("lost the engine at {host} during {request}: {reason}")]
+    Vanished {
+        /// Where.
+        host: String,
+        /// What was asked.
+        request: String,
+        /// How.
+        reason: String,
+    },
+    /// The run's deadline passed.
+    #[error("the time limit passed during {request}")]
+    TimedOut {
+        /// What was asked.
+        request: String,
+    },
+    /// Ctrl-C or SIGTERM.
+    #[error("interrupted by {signal} during {request}")]
+    Interrupted {
+        /// Which.
+        signal: &'static str,
+        /// What was asked.
+        request: String,
+    },
+    /// The container says more than any inspector would.
+    #[error("the container wrote {what}: that is not the inspector")]
+    TooMuch {
+        /// How much of what.
+        what: String,
+    },
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let (code, next): (&'static str, String) = match &error {
+            EngineError::Unreachable { .. } => (
+                "engine.unreachable",
+                "start Docker, or name its address with --host or DOCKER_HOST".into(),
+            ),
+            EngineError::Permission { host } => (
+                "engine.permission",
+                format!("run as root, or as a member of the group that owns {host}"),
+            ),
+            EngineError::Address { .. } => (
+                "engine.address",
+                "give unix:///path/to.sock or tcp://127.0.0.1:PORT; forward a remote socket with \
+                 `ssh -L`"
+                    .into(),
+            ),
+            EngineError::Forbidden { .. } => (
+                "engine.read-only",
+                "this is a read-only engine socket: an operator with the right to create \
+                 containers must run tki-attest on this host"
+                    .into(),
+            ),
+            EngineError::TooOld { .. } => {
+                ("engine.too-old", "use Docker Engine 20.10 or newer".into())
+            }
+            EngineError::Refused { .. } => (
+                "engine.refused",
+                "correct what the engine names, then run again".into(),
+            ),
+            EngineError::Vanished { .. } => (
+                "engine.vanished",
+                "when the engine is back, run `tki-attest clean`, then run again".into(),
+            ),
+            EngineError::TimedOut { .. } => (
+                "run.timeout",
+                "look at the engine's load, or give a longer --timeout".into(),
+            ),
+            EngineError::Interrupted { .. } => (
+                "run.interrupted",
+                "nothing was left behind; run again".into(),
+            ),
+            EngineError::TooMuch { .. } => (
+                "inspector.flood",
+                "build the image from this tki-attest and run again".into(),
+            ),
+        };
+        // An address that cannot be used is a wrong argument; all else means
+        // that nothing could be proven.
+        match error {
+            EngineError::Address { .. } => Failure::usage(code, error.to_string(), next),
+            _ => Failure::blocked(code, error.to_string(), next),
+        }
+    }
+}

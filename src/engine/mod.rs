@@ -1,0 +1,12 @@
+//! Engines: who makes the container. [`contract`] is what any engine must offer,
+//! [`docker`] the Docker Engine. Only this folder is asynchronous, and it shows
+//! nothing of that outside: [`driver`] runs one future at a time, under the
+//! run's deadline, and gives way to Ctrl-C.
+
+pub mod contract;
+pub mod docker;
+pub mod driver;
+pub mod error;
+
+pub use contract::{Configured, Ended, Engine, EngineFacts, ImageNames, Launch, Leftover, Session};
+pub use error::EngineError;

@@ -1,0 +1,197 @@
+//! A file tree as one gzip-compressed tar, the same bytes every time.
+
+use std::io::{self, Write};
+
+use flate2::{Compression, GzBuilder};
+use tar::{Builder, EntryType, Header};
+
+use super::digest;
+use super::error::ContextError;
+use super::recipe::Owner;
+use super::text::shown;
+use super::tree::{Entries, Entry, Node};
+
+/// The latest time that fits a tar header's octal field.
+pub(super) const MAX_EPOCH: u64 = 0o777_7777_7777;
+/// zlib's default. Another level is another digest.
+const LEVEL: u32 = 6;
+/// "Unknown" in RFC 1952: the layer does not tell where it was built.
+const GZIP_OS_UNKNOWN: u8 = 255;
+
+/// A layer, ready to be a blob.
+#[derive(Debug)]
+pub(super) struct Layer {
+    /// The compressed bytes.
+    pub(super) compressed: Vec<u8>,
+    /// The digest of the bytes before compression, prefixed.
+    pub(super) diff_id: String,
+}
+
+/// Packs a tree; every entry has the same time.
+pub(super) fn pack(entries: &Entries, epoch: u64) -> Result<Layer, ContextError> {
+    let mut archive = Archive::new(epoch);
+    for (path, entry) in entries {
+        archive.entry(path, entry).map_err(|_| {
+            let why = format!("`/{}` is too long for a tar header", shown(path));
+            let next = "shorten it: 255 bytes for a path, 100 for a file name or a link's target";
+            ContextError::new("context.name", why, next)
+        })?;
+    }
+    let tar = archive.finish();
+    let diff_id = digest::prefixed(&digest::hex(&tar));
+    let compressed = compress(&tar);
+    Ok(Layer {
+        compressed,
+        diff_id,
+    })
+}
+
+/// gzip without a name, without a time, from the pure Rust backend.
+fn compress(tar: &[u8]) -> Vec<u8> {
+    let builder = GzBuilder::new().mtime(0).operating_system(GZIP_OS_UNKNOWN);
+    let mut encoder = builder.write(Vec::new(), Compression::new(LEVEL));
+    let written = encoder.write_all(tar).and_then(|()| encoder.finish());
+    written.expect("writing to memory does not fail")
+}
+
+/// A tar whose headers hold nothing but what is put in here.
+pub(super) struct Archive {
+    builder: Builder<Vec<u8>>,
+    epoch: u64,
+}
+
+impl Archive {
+    pub(super) fn new(epoch: u64) -> Self {
+        let builder = Builder::new(Vec::new());
+        Self { builder, epoch }
+    }
+
+    pub(super) fn finish(self) -> Vec<u8> {
+        let bytes = self.builder.into_inner();
+        bytes.expect("writing to memory does not fail")
+    }
+
+    /// Appends an entry; the only error is a name too long for the header.
+    fn entry(&mut self, path: &str, entry: &Entry) -> io::Result<()> {
+        match &entry.node {
+            Node::File(data) => {
+                let header = header(EntryType::Regular, path)?;
+                self.append(header, entry.mode, entry.owner, data)
+            }
+            Node::Directory => {
+                let header = header(EntryType::Directory, &format!("{path}/"))?;
+                self.append(header, entry.mode, entry.owner, &[])
+            }
+            Node::Symlink(target) => {
+                let mut header = header(EntryType::Symlink, path)?;
+                header.set_link_name_literal(target)?;
+                self.append(header, entry.mode, entry.owner, &[])
+            }
+        }
+    }
+
+    /// Appends a file of root's.
+    pub(super) fn file(&mut self, path: &str, data: &[u8]) -> io::Result<()> {
+        let header = header(EntryType::Regular, path)?;
+        self.append(header, 0o644, Owner::default(), data)
+    }
+
+    /// Appends a directory of root's.
+    pub(super) fn directory(&mut self, path: &str) -> io::Result<()> {
+        let header = header(EntryType::Directory, path)?;
+        self.append(header, 0o755, Owner::default(), &[])
+    }
+
+    fn append(
+        &mut self,
+        mut header: Header,
+        mode: u32,
+        owner: Owner,
+        data: &[u8],
+    ) -> io::Result<()> {
+        header.set_mode(mode);
+        header.set_uid(owner.uid.into());
+        header.set_gid(owner.gid.into());
+        header.set_mtime(self.epoch);
+        header.set_size(data.len() as u64);
+        header.set_cksum();
+        self.builder.append(&header, data)
+    }
+}
+
+fn header(kind: EntryType, path: &str) -> io::Result<Header> {
+    let mut header = Header::new_ustar();
+    header.set_entry_type(kind);
+    header.set_path(path)?;
+    Ok(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::{Entries, Entry, Node, Owner, pack};
+
+    fn entry(node: Node) -> Entry {
+        Entry {
+            node,
+            mode: 0o1755,
+            owner: Owner {
+                uid: 7,
+                gid: 2_097_151,
+            },
+        }
+    }
+
+    fn tar_of(compressed: &[u8]) -> Vec<u8> {
+        let mut tar = Vec::new();
+        let mut decoder = flate2::read::GzDecoder::new(compressed);
+        decoder.read_to_end(&mut tar).unwrap();
+        tar
+    }
+
+    #[test]
+    fn headers_hold_only_what_was_put_in() {
+        let long = format!("{}/{}", "d".repeat(120), "f".repeat(90));
+        let entries = Entries::from([
+            ("a".to_owned(), entry(Node::Directory)),
+            ("a/l".to_owned(), entry(Node::Symlink("../x//y".into()))),
+            (long.clone(), entry(Node::File(b"data".to_vec()))),
+        ]);
+        let layer = pack(&entries, 42).unwrap();
+        assert_eq!(
+            layer.compressed[..10],
+            [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]
+        );
+        let tar = tar_of(&layer.compressed);
+        let mut archive = tar::Archive::new(&*tar);
+        let mut names = Vec::new();
+        for found in archive.entries().unwrap() {
+            let found = found.unwrap();
+            let header = found.header();
+            assert_eq!(header.mtime().unwrap(), 42);
+            assert_eq!(header.uid().unwrap(), 7);
+            assert_eq!(header.gid().unwrap(), 2_097_151);
+            assert_eq!(header.mode().unwrap(), 0o1755);
+            assert_eq!(header.username(), Ok(Some("")));
+            assert_eq!(header.groupname(), Ok(Some("")));
+            if let Some(link) = found.link_name_bytes() {
+                assert_eq!(&*link, b"../x//y");
+            }
+            names.push(String::from_utf8(found.path_bytes().into_owned()).unwrap());
+        }
+        assert_eq!(names, ["a/", "a/l", &long]);
+    }
+
+    #[test]
+    fn names_that_do_not_fit_are_refused() {
+        for (path, node) in [
+            ("f".repeat(101), Node::File(Vec::new())),
+            (format!("{}/x", "d/".repeat(130)), Node::Directory),
+            ("l".to_owned(), Node::Symlink("t".repeat(101))),
+        ] {
+            let error = pack(&Entries::from([(path, entry(node))]), 0).unwrap_err();
+            assert_eq!(error.code, "context.name");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What a run came to, for a person and for a program.
+
+use crate::report::table::{Paint, column};
+use crate::report::text::printable;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::Path;
+use tki_evidence::evidence::{Evidence, Status, Summary, Verdict};
+
+/// The result of a run for a program.
+#[derive(Debug, Serialize)]
+pub struct RunSummary<'a> {
+    status: Status,
+    evidence: String,
+    evidence_sha256: &'a str,
+    run_id: &'a str,
+    venue: &'a str,
+    image_digest: &'a str,
+    seccomp_profile: &'a str,
+    summary: &'a Summary,
+    probes: Vec<ProbeSummary<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ProbeSummary<'a> {
+    probe_id: &'a str,
+    verdict: Verdict,
+    errno_or_exit: &'a str,
+    reasons: &'a [String],
+}
+
+/// The result of a run for a program.
+pub fn summary<'a>(evidence: &'a Evidence, path: &Path) -> RunSummary<'a> {
+    RunSummary {
+        status: evidence.status,
+        evidence: path.to_string_lossy().into_owned(),
+        evidence_sha256: &evidence.evidence_sha256,
+        run_id: &evidence.run_id,
+        venue: &evidence.venue,
+        image_digest: &evidence.image_digest,
+        seccomp_profile: &evidence.seccomp_profile,
+        summary: &evidence.summary,
+        probes: evidence
+            .probes
+            .iter()
+            .map(|probe| ProbeSummary {
+                probe_id: &probe.probe_id,
+                verdict: probe.verdict,
+                errno_or_exit: &probe.errno_or_exit,
+                reasons: &probe.reasons,
+            })
+            .collect(),
+    }
+}
+
+/// A line per probe, and the reasons of those that did not pass.
+pub fn table(evidence: &Evidence, paint: Paint) -> String {
+    let mut out = String::new();
+    let heading = format!(
+        "{} {} {} {}",
+        column("PROBE", 15),
+        column("VERDICT", 9),
+        column("PROOF", 22),
+        "WHAT WAS TRIED"
+    );
+    let _ = writeln!(out, "{}", paint.dim(&heading));
+    for probe in &evidence.probes {
+        let proof = match probe.enforced_by.as_deref() {
+            Some(who) => format!("{} (by {who})", probe.errno_or_exit),
+            None => probe.errno_or_exit.clone(),
+        };
+        let _ = writeln!(
+            out,
+            "{} {} {} {}",
+            column(&printable(&probe.probe_id, 15), 15),
+            paint.verdict(probe.verdict, 9),
+            column(&printable(&proof, 22), 22),
+            printable(&probe.operation, 70)
+        );
+        for reason in &probe.reasons {
+            let _ = writeln!(out, "{}  {}", " ".repeat(15), printable(reason, 160));
+        }
+    }
+    out
+}
+
+/// What `-v` adds: engine, digests, witnesses and the equivalent command line.
+pub fn details(evidence: &Evidence, elapsed_us: u64, paint: Paint) -> String {
+    let mut out = String::new();
+    let runtime = &evidence.runtime;
+    let rows = [
+        (
+            "engine",
+            format!(
+                "{} {} (API {}, {}), kernel {}, cgroup v{}",
+                runtime.engine,
+                runtime.engine_version,
+                runtime.api_version,
+                runtime.oci_runtime,
+                runtime.kernel,
+                runtime.cgroup_version
+            ),
+        ),
+        ("image", evidence.image_digest.clone()),
+        (
+            "seccomp",
+            format!("{} {}", evidence.seccomp_profile, evidence.seccomp_sha256),
+        ),
+        (
+            "inside",
+            format!("{}.{:03} ms", elapsed_us / 1000, elapsed_us % 1000),
+        ),
+        (
+            "/out",
+            format!(
+                "{}: {}",
+                evidence.sandbox.out_backing.kind, evidence.sandbox.out_backing.reason
+            ),
+        ),
+        (
+            "agreement",
+            format!(
+                "{} of {} facts that two witnesses share",
+                evidence
+                    .witnesses
+                    .agreement
+                    .iter()
+                    .filter(|row| row.agree)
+                    .count(),
+                evidence.witnesses.agreement.len()
+            ),
+        ),
+    ];
+    out.push('\n');
+    for (name, value) in rows {
+        let _ = writeln!(
+            out,
+            "{} {}",
+            paint.dim(&column(name, 10)),
+            printable(&value, 200)
+        );
+    }
+    let _ = writeln!(out, "\n{}", paint.dim("the same as a command line:"));
+    let words: Vec<String> = evidence
+        .sandbox
+        .command_line
+        .iter()
+        .map(|word| printable(word, 300))
+        .collect();
+    let _ = writeln!(out, "{}", words.join(" \\\n    "));
+    out
+}
+
+/// The status and where the evidence is.
+pub fn conclusion(evidence: &Evidence, path: &Path, paint: Paint) -> String {
+    let mut out = String::from("\n");
+    for row in evidence.witnesses.agreement.iter().filter(|row| !row.agree) {
+        let said = |what: &Option<String>| printable(what.as_deref().unwrap_or("-"), 60);
+        let _ = writeln!(
+            out,
+            "{} {}: inside {}, configured {}",
+            paint.bad("witnesses disagree on"),
+            printable(&row.fact, 40),
+            said(&row.inside),
+            said(&row.configured)
+        );
+    }
+    if !evidence.inventory.unchanged {
+        let _ = writeln!(
+            out,
+            "{} something else changed on the engine meanwhile",
+            paint.doubt("inventory:")
+        );
+    }
+    let summary = &evidence.summary;
+    let status = evidence.status.name();
+    let status = match evidence.status {
+        Status::SandboxAttested => paint.good(status),
+        Status::SandboxAttestationFailed => paint.bad(status),
+        Status::SandboxAttestationPartial => paint.doubt(status),
+    };
+    let _ = writeln!(
+        out,
+        "{status}  {} of {} required probes PASS, {} FAIL, {} UNPROVEN",
+        summary.passed, summary.required, summary.failed, summary.unproven
+    );
+    let _ = writeln!(out, "evidence  {}", path.display());
+    if evidence.venue == "dev" {
+        let note = "venue dev: for development only, never B4′ evidence";
+        let _ = writeln!(out, "{}", paint.dim(note));
+    }
+    out
+}

@@ -1,0 +1,9 @@
+//! What people see: [`progress`] while something runs, tables when it is done
+//! ([`evidence`], [`decision`], [`probes`]), and only text that is safe to print.
+
+pub mod decision;
+pub mod evidence;
+pub mod probes;
+pub mod progress;
+pub mod table;
+pub mod text;

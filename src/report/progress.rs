@@ -1,0 +1,53 @@
+//! A line per stage on a terminal, nothing in a pipe.
+
+use crate::report::table::Paint;
+use std::io::{IsTerminal, Write};
+use std::time::Instant;
+
+/// Shows which stage a command is in.
+#[derive(Debug)]
+pub struct Progress {
+    shown: bool,
+    paint: Paint,
+    current: Option<(String, Instant)>,
+}
+
+impl Progress {
+    /// Progress on standard error, if that is a terminal and not `quiet`.
+    pub fn new(quiet: bool, paint: Paint) -> Self {
+        Self {
+            shown: !quiet && std::io::stderr().is_terminal(),
+            paint,
+            current: None,
+        }
+    }
+
+    /// The stage before is done and this one begins.
+    pub fn stage(&mut self, name: &str) {
+        self.finish();
+        if self.shown {
+            let mut err = std::io::stderr();
+            let _ = write!(err, "  · {name:<8} …");
+            let _ = err.flush();
+            self.current = Some((name.to_owned(), Instant::now()));
+        }
+    }
+
+    /// The last stage is done.
+    pub fn finish(&mut self) {
+        if let Some((name, since)) = self.current.take() {
+            let mark = self.paint.good("✓");
+            let took = since.elapsed().as_millis();
+            let _ = writeln!(std::io::stderr(), "\r  {mark} {name:<8} {took:>5} ms");
+        }
+    }
+}
+
+impl Drop for Progress {
+    /// A stage that did not come to its end leaves its line as it is.
+    fn drop(&mut self) {
+        if self.current.take().is_some() {
+            let _ = writeln!(std::io::stderr());
+        }
+    }
+}

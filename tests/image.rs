@@ -1,0 +1,571 @@
+//! The image stage against the tools that will meet its images: the same bytes
+//! everywhere, accepted by skopeo, umoci and Docker, and the same file tree as
+//! BuildKit makes of the same Dockerfile.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tki_attest::image::{BuildOptions, Context, Image, ImageError, Recipe, build, read_identity};
+
+/// The commands that build by BuildKit, in order of preference: not every
+/// `docker` on a PATH has the plug-in that newer clients need for it.
+const BUILDKIT_CLIENTS: [&str; 2] = ["docker", "/usr/bin/docker"];
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs a tool that must be there; a machine without it fails the test.
+fn run(package: &str, command: &mut Command) -> Output {
+    let name = command.get_program().to_owned();
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("cannot run {name:?}: {error}; on Debian: apt-get install {package}")
+    });
+    assert!(
+        output.status.success(),
+        "{command:?} failed: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+fn stdout(output: Output) -> String {
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A context with everything that the sandbox's Dockerfile copies, and files to
+/// try `COPY` with. The modes are those that the image stage would give anyway.
+fn stage(root: &Path) {
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let target = to.join(entry.file_name());
+            match entry.file_type().unwrap().is_dir() {
+                true => copy(&entry.path(), &target),
+                false => drop(fs::copy(entry.path(), target).unwrap()),
+            }
+        }
+    }
+    copy(&repository().join("image/rootfs"), &root.join("rootfs"));
+    for path in ["d/sub", "e/sub"] {
+        fs::create_dir_all(root.join(path)).unwrap();
+    }
+    for path in ["tki-inspector", "f", "d/x", "d/sub/y", "e/z", "e/sub/w"] {
+        fs::write(root.join(path), path).unwrap();
+    }
+    std::os::unix::fs::symlink("../f", root.join("d/link")).unwrap();
+    normalise(root);
+    for path in ["tki-inspector", "d/x"] {
+        fs::set_permissions(root.join(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+fn normalise(path: &Path) {
+    let found = fs::symlink_metadata(path).unwrap();
+    if found.is_symlink() {
+        return;
+    }
+    let mode = if found.is_dir() { 0o755 } else { 0o644 };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    if found.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            normalise(&entry.unwrap().path());
+        }
+    }
+}
+
+fn options(tag: &str) -> BuildOptions {
+    BuildOptions {
+        epoch: 1_700_000_000,
+        tag: tag.to_owned(),
+        bases: BTreeMap::new(),
+    }
+}
+
+fn sandbox_image(context: &Path, tag: &str) -> Image {
+    let recipe = Recipe::read(&repository().join("image/Dockerfile.sandbox")).unwrap();
+    let context = Context::directory(context).unwrap();
+    build(&recipe, &context, &options(tag)).unwrap()
+}
+
+/// A staged context and the image built from it.
+struct Bench {
+    dir: tempfile::TempDir,
+    image: Image,
+}
+
+impl Bench {
+    fn new(tag: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let context = dir.path().join("context");
+        stage(&context);
+        let image = sandbox_image(&context, tag);
+        Self { dir, image }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn layout(&self) -> PathBuf {
+        let path = self.path("layout");
+        self.image.write_layout(&path).unwrap();
+        path
+    }
+
+    fn archive(&self) -> PathBuf {
+        let path = self.path("image.tar");
+        self.image.write_archive(&path).unwrap();
+        path
+    }
+}
+
+#[test]
+fn two_builds_in_two_places_are_the_same_bytes() {
+    let (one, two) = (
+        Bench::new("tki-image-test:same"),
+        Bench::new("tki-image-test:same"),
+    );
+    assert_eq!(one.image.manifest_digest, two.image.manifest_digest);
+    assert_eq!(
+        fs::read(one.archive()).unwrap(),
+        fs::read(two.archive()).unwrap()
+    );
+    let identities = [one.layout(), two.layout()].map(|path| read_identity(&path).unwrap());
+    assert_eq!(identities[0], identities[1]);
+    assert_eq!(identities[0].manifest_digest, one.image.manifest_digest);
+    assert_eq!(identities[0].diff_ids, one.image.diff_ids);
+}
+
+#[test]
+fn memory_and_directory_contexts_are_equal() {
+    let bench = Bench::new("tki-image-test:memory");
+    let mut files = BTreeMap::new();
+    let mut pending = vec![bench.path("context")];
+    while let Some(path) = pending.pop() {
+        for entry in fs::read_dir(path).unwrap() {
+            let entry = entry.unwrap();
+            let kind = entry.file_type().unwrap();
+            let path = entry.path();
+            if kind.is_dir() {
+                pending.push(path);
+            } else if kind.is_file() {
+                let name = path.strip_prefix(bench.path("context")).unwrap();
+                files.insert(name.to_str().unwrap().to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    let recipe = Recipe::read(&repository().join("image/Dockerfile.sandbox")).unwrap();
+    let context = Context::memory(files).unwrap();
+    let image = build(&recipe, &context, &options("tki-image-test:memory")).unwrap();
+    assert_eq!(image, bench.image);
+}
+
+#[test]
+fn skopeo_takes_layout_and_archive() {
+    let bench = Bench::new("tki-image-test:attest");
+    let layout = format!("oci:{}:attest", bench.layout().display());
+    let skopeo = || Command::new("skopeo");
+    let inspected = stdout(run("skopeo", skopeo().args(["inspect", &layout])));
+    let inspected: Value = serde_json::from_str(&inspected).unwrap();
+    assert_eq!(inspected["Digest"], bench.image.manifest_digest.as_str());
+    let archive = bench.archive();
+    for (source, verbatim) in [
+        (layout, true),
+        (format!("oci-archive:{}:attest", archive.display()), true),
+        (format!("docker-archive:{}", archive.display()), false),
+    ] {
+        let copy = bench.path("copy");
+        let target = format!("oci:{}:attest", copy.display());
+        run(
+            "skopeo",
+            skopeo().args(["--insecure-policy", "copy", "-q", &source, &target]),
+        );
+        let identity = read_identity(&copy).unwrap();
+        assert_eq!(identity.diff_ids, bench.image.diff_ids, "{source}");
+        if verbatim {
+            assert_eq!(
+                identity.manifest_digest, bench.image.manifest_digest,
+                "{source}"
+            );
+            assert_eq!(
+                identity.config_digest, bench.image.config_digest,
+                "{source}"
+            );
+        }
+        fs::remove_dir_all(copy).unwrap();
+    }
+}
+
+#[test]
+fn a_layout_that_skopeo_wrote_serves_as_a_base() {
+    let bench = Bench::new("tki-image-test:attest");
+    let source = format!("oci:{}:attest", bench.layout().display());
+    let base = bench.path("base");
+    let target = format!("oci:{}:attest", base.display());
+    let mut skopeo = Command::new("skopeo");
+    run(
+        "skopeo",
+        skopeo.args(["--insecure-policy", "copy", "-q", &source, &target]),
+    );
+    let recipe = Recipe::parse("Dockerfile", b"FROM base\nCOPY f /escape/f\n").unwrap();
+    let context = Context::directory(bench.path("context")).unwrap();
+    let mut options = options("tki-image-test:layered");
+    options.bases.insert("base".into(), base);
+    let image = build(&recipe, &context, &options).unwrap();
+    assert_eq!(image.diff_ids[..1], bench.image.diff_ids);
+    let (below, above) = (tree(&bench.image.archive()), tree(&image.archive()));
+    assert_eq!(above.entries["escape"], below.entries["escape"]);
+    assert!(above.entries.contains_key("escape/f"));
+    assert_eq!(above.config["config"], below.config["config"]);
+}
+
+#[test]
+fn umoci_unpacks_the_layout() {
+    let bench = Bench::new("tki-image-test:attest");
+    let bundle = bench.path("bundle");
+    let mut command = Command::new("umoci");
+    command.arg("unpack");
+    if !rustix::process::getuid().is_root() {
+        command.arg("--rootless");
+    }
+    let image = format!("{}:attest", bench.layout().display());
+    run("umoci", command.args(["--image", &image]).arg(&bundle));
+    let rootfs = bundle.join("rootfs");
+    let found = fs::metadata(rootfs.join("tki-inspector")).unwrap();
+    assert_eq!(found.permissions().mode() & 0o7777, 0o555);
+    for (path, entry) in tree(&bench.image.archive()).entries {
+        let found = fs::symlink_metadata(rootfs.join(&path)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o7777, entry.mode, "{path}");
+    }
+}
+
+/// Removes one image by the name that only this test uses.
+struct Tag(String);
+
+impl Tag {
+    fn new(case: &str) -> Self {
+        Self(format!("tki-image-test:{case}-{}", std::process::id()))
+    }
+}
+
+impl Drop for Tag {
+    fn drop(&mut self) {
+        let _ = Command::new("docker").args(["rmi", "-f", &self.0]).output();
+    }
+}
+
+#[test]
+fn docker_loads_the_archive_under_the_config_digest() {
+    let tag = Tag::new("load");
+    let bench = Bench::new(&tag.0);
+    let mut load = Command::new("docker");
+    run(
+        "docker.io",
+        load.args(["load", "-q", "-i"]).arg(bench.archive()),
+    );
+    let mut inspect = Command::new("docker");
+    let inspected = stdout(run("docker.io", inspect.args(["image", "inspect", &tag.0])));
+    let inspected: Value = serde_json::from_str(&inspected).unwrap();
+    let id = inspected[0]["Id"].as_str().unwrap();
+    // The classic store reports the configuration, the containerd store the manifest.
+    assert!([&bench.image.config_digest, &bench.image.manifest_digest].contains(&&id.to_owned()));
+    assert_eq!(
+        inspected[0]["RootFS"]["Layers"],
+        serde_json::json!(bench.image.diff_ids)
+    );
+}
+
+#[test]
+fn documents_follow_the_oci_schemas() {
+    let schemas = repository().join("../shared/vectors/oci-image-spec");
+    if !schemas.is_dir() {
+        assert!(
+            env::var_os("CI").is_none(),
+            "{} is missing",
+            schemas.display()
+        );
+        eprintln!(
+            "SKIPPED documents_follow_the_oci_schemas: {} is missing",
+            schemas.display()
+        );
+        return;
+    }
+    let bench = Bench::new("tki-image-test:schemas");
+    let layout = bench.layout();
+    let blob = |digest: &str| layout.join("blobs/sha256").join(&digest[7..]);
+    let mut python = Command::new("python3");
+    python.args(["-W", "ignore", "-c", VALIDATE]).arg(&schemas);
+    for (schema, document) in [
+        ("image-layout-schema.json", layout.join("oci-layout")),
+        ("image-index-schema.json", layout.join("index.json")),
+        (
+            "image-manifest-schema.json",
+            blob(&bench.image.manifest_digest),
+        ),
+        ("config-schema.json", blob(&bench.image.config_digest)),
+    ] {
+        python.arg(schema).arg(document);
+    }
+    let printed = stdout(run("python3-jsonschema", &mut python));
+    assert_eq!(printed, "4 documents valid");
+}
+
+/// Validates pairs of schema and document. The schemas' ids are web addresses;
+/// without them the relative references resolve to the files beside.
+const VALIDATE: &str = r#"
+import json, pathlib, sys
+import jsonschema
+def load(path):
+    def strip(node):
+        if isinstance(node, dict):
+            return {k: strip(v) for k, v in node.items() if not (k == "id" and isinstance(v, str))}
+        return [strip(v) for v in node] if isinstance(node, list) else node
+    return strip(json.loads(pathlib.Path(path).read_text()))
+folder = pathlib.Path(sys.argv[1]).resolve()
+store = {p.as_uri(): load(p) for p in folder.glob("*.json")}
+pairs = list(zip(sys.argv[2::2], sys.argv[3::2]))
+for schema, document in pairs:
+    uri = (folder / schema).as_uri()
+    resolver = jsonschema.RefResolver(uri, store[uri], store=store)
+    validator = jsonschema.Draft4Validator(store[uri], resolver=resolver)
+    validator.validate(json.loads(pathlib.Path(document).read_text()))
+    broken = validator.is_valid({"schemaVersion": "x", "imageLayoutVersion": 1})
+    assert not broken, "the schema accepts anything"
+print(len(pairs), "documents valid")
+"#;
+
+/// What an archive in Docker's format holds.
+struct Contents {
+    config: Value,
+    entries: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    kind: tar::EntryType,
+    mode: u32,
+    owner: (u64, u64),
+    data: Vec<u8>,
+}
+
+fn tree(archive: &[u8]) -> Contents {
+    let mut files = BTreeMap::new();
+    for entry in tar::Archive::new(archive).entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let path = entry.path().unwrap().to_str().unwrap().to_owned();
+        let mut data = Vec::new();
+        entry.read_to_end(&mut data).unwrap();
+        files.insert(path, data);
+    }
+    let manifest: Value = serde_json::from_slice(&files["manifest.json"]).unwrap();
+    let config = manifest[0]["Config"].as_str().unwrap();
+    let config = serde_json::from_slice(&files[config]).unwrap();
+    let mut entries = BTreeMap::new();
+    for layer in manifest[0]["Layers"].as_array().unwrap() {
+        let stored = &files[layer.as_str().unwrap()];
+        let mut layer = Vec::new();
+        match stored.starts_with(&[0x1f, 0x8b]) {
+            true => drop(
+                flate2::read::GzDecoder::new(&**stored)
+                    .read_to_end(&mut layer)
+                    .unwrap(),
+            ),
+            false => layer.clone_from(stored),
+        }
+        for entry in tar::Archive::new(&*layer).entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let path = entry
+                .path()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .trim_matches('/')
+                .to_owned();
+            let header = entry.header().clone();
+            let mut data = entry
+                .link_name_bytes()
+                .map(|link| link.into_owned())
+                .unwrap_or_default();
+            entry.read_to_end(&mut data).unwrap();
+            let entry = Entry {
+                kind: header.entry_type(),
+                mode: header.mode().unwrap() & 0o7777,
+                owner: (header.uid().unwrap(), header.gid().unwrap()),
+                data,
+            };
+            entries.insert(path, entry);
+        }
+    }
+    Contents { config, entries }
+}
+
+fn buildkit(dockerfile: &Path, context: &Path, tag: &Tag) -> Contents {
+    let mut reasons = Vec::new();
+    for client in BUILDKIT_CLIENTS {
+        let mut command = Command::new(client);
+        command
+            .env("DOCKER_BUILDKIT", "1")
+            .args(["build", "-q", "-t", &tag.0, "-f"]);
+        match command.arg(dockerfile).arg(context).output() {
+            Ok(output) if output.status.success() => {
+                let mut save = Command::new(client);
+                return tree(&run("docker.io", save.args(["save", &tag.0])).stdout);
+            }
+            Ok(output) => reasons.push(String::from_utf8_lossy(&output.stderr).into_owned()),
+            Err(error) => reasons.push(error.to_string()),
+        }
+    }
+    panic!(
+        "no docker with BuildKit; on Debian: apt-get install docker.io\n{}",
+        reasons.join("\n")
+    );
+}
+
+/// Compares our build of a Dockerfile with BuildKit's.
+fn assert_same_as_buildkit(dockerfile: &Path, case: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let context = dir.path().join("context");
+    stage(&context);
+    let tag = Tag::new(case);
+    let recipe = Recipe::read(dockerfile).unwrap();
+    let image = build(
+        &recipe,
+        &Context::directory(&context).unwrap(),
+        &options(&tag.0),
+    )
+    .unwrap();
+    let ours = tree(&image.archive());
+    let mut theirs = buildkit(dockerfile, &context, &tag);
+    for (path, entry) in &mut theirs.entries {
+        // Docker 20.10's BuildKit drops the sticky, setuid and setgid bits of
+        // --chmod, newer ones keep them; the image stage keeps them.
+        let special = ours
+            .entries
+            .get(path)
+            .map_or(0, |entry| entry.mode & 0o7000);
+        entry.mode |= special;
+    }
+    assert_eq!(ours.entries, theirs.entries);
+    let env = |config: &Value| -> Vec<Value> {
+        let list = config["config"]["Env"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        // BuildKit adds a PATH; the image stage adds nothing.
+        let own = |entry: &Value| !entry.as_str().unwrap().starts_with("PATH=");
+        list.into_iter().filter(own).collect()
+    };
+    assert_eq!(env(&ours.config), env(&theirs.config));
+    for field in [
+        "User",
+        "Entrypoint",
+        "Cmd",
+        "WorkingDir",
+        "Labels",
+        "StopSignal",
+    ] {
+        let (ours, theirs) = (
+            &ours.config["config"][field],
+            &theirs.config["config"][field],
+        );
+        assert_eq!(ours, theirs, "{field}");
+    }
+    for field in ["architecture", "os"] {
+        assert_eq!(ours.config[field], theirs.config[field], "{field}");
+    }
+}
+
+#[test]
+fn the_sandbox_image_has_the_tree_that_buildkit_makes() {
+    assert_same_as_buildkit(&repository().join("image/Dockerfile.sandbox"), "sandbox");
+}
+
+/// PR-FS-ESC-1 and PR-FS-ESC-2 prove something only if no file mode denies the
+/// write. A destination directory does not take `--chmod`; what is copied does.
+#[test]
+fn the_escape_directory_is_open_to_everybody() {
+    let bench = Bench::new("tki-image-test:escape");
+    let contents = tree(&bench.image.archive());
+    let escape = &contents.entries["escape"];
+    assert_eq!(format!("{:o}", escape.mode), "1777");
+}
+
+/// `--chmod` is not tried on a destination that has to be created: BuildKit's
+/// versions disagree about the mode of directories made on the way.
+#[test]
+fn copy_follows_buildkit_in_every_form() {
+    let dir = tempfile::tempdir().unwrap();
+    let dockerfile = dir.path().join("Dockerfile");
+    let text = r#"
+FROM scratch
+COPY --chmod=1777 rootfs/ /
+COPY --chmod=444 f /f-444
+COPY d /plain/d
+COPY --chown=5:5 d /merge
+COPY --chmod=0700 e /merge
+COPY --chown=55 d /ch/own/d
+COPY --chown=55:66 f /ch2/own/f
+COPY --chown=56 f /ch2/own/deep/f
+COPY f e/ /multi/
+COPY f /merge
+COPY ["f", "/json/f"]
+LABEL a="x y" 'b c'=d e=f\ g h='q"r' \
+      # a comment inside
+      i="a\"b\\c\d" "k"="v" p="\$5"
+ENV A=1 B="two words" A=3
+USER 77:88
+WORKDIR /wd/deep
+COPY f rel/
+COPY f plain
+COPY e .
+USER 9
+WORKDIR /merge/sub
+WORKDIR /merge/new
+STOPSIGNAL SIGTERM
+CMD ["probe"]
+ENTRYPOINT ["/x", "\u0041"]
+"#;
+    fs::write(&dockerfile, text).unwrap();
+    assert_same_as_buildkit(&dockerfile, "forms");
+}
+
+/// Each folder `tests/reject/dockerfile-*` holds a Dockerfile and the exact
+/// error that it must give.
+#[test]
+fn every_refusal_says_exactly_what_it_should() {
+    let mut cases = 0;
+    for entry in fs::read_dir(repository().join("tests/reject")).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        if !name.starts_with("dockerfile-") {
+            continue;
+        }
+        let bytes = fs::read(folder.join("Dockerfile")).unwrap();
+        let expected = fs::read_to_string(folder.join("expected")).unwrap_or_default();
+        let error = refusal(&bytes).expect_err(&name);
+        assert_eq!(error.to_string(), expected.trim_end(), "{name}");
+        let failure = tki_attest::failure::Failure::from(error);
+        assert_eq!(failure.exit, tki_attest::exit::Exit::Usage, "{name}");
+        cases += 1;
+    }
+    assert!(cases >= 18, "only {cases} cases");
+}
+
+fn refusal(dockerfile: &[u8]) -> Result<Image, ImageError> {
+    let recipe = Recipe::parse("Dockerfile", dockerfile)?;
+    let files = ["a", "b"].map(|name| (name.to_owned(), Vec::new()));
+    build(
+        &recipe,
+        &Context::memory(files.into())?,
+        &options("tki-image-test:refusal"),
+    )
+}
