@@ -45,6 +45,9 @@ pub fn probe(environment: &[&[u8]]) -> i32 {
         io::print(2, &refusal(&missing));
         return BLOCKED;
     }
+    if sys::now_us() == 0 {
+        return refuse(BLOCKED, "no clock: no deadline could be kept".into());
+    }
     send(&InspectorMessage::Hello(Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),

@@ -248,7 +248,8 @@ pub fn poll(fds: &mut [PollFd], milliseconds: u64) -> Result {
     )
 }
 
-/// Microseconds on a clock that only goes forward.
+/// Microseconds on a clock that only goes forward; 0 if the clock cannot be
+/// read, which the conversation checks for before it relies on any deadline.
 pub fn now_us() -> u64 {
     const CLOCK_MONOTONIC: usize = 1;
     let mut time = [0u64; 2];
@@ -299,17 +300,19 @@ pub fn wait(pid: i32) -> Result<Ended> {
             Err(errno) => return Err(errno),
             Ok(_) if status & 0x7f == 0 => return Ok(Ended::Exit((status >> 8) & 0xff)),
             // A stopped child is one that became a tracee: it has not ended.
-            Ok(_) if status & 0xff == 0x7f => kill(pid, 9),
+            Ok(_) if status & 0xff == 0x7f => kill(pid)?,
             Ok(_) => return Ok(Ended::Signal(status & 0x7f)),
         }
     }
 }
 
-/// Sends a signal to a child of ours.
-pub fn kill(pid: i32, signal: usize) {
-    if pid > 1 {
-        let _ = call!(nr::KILL, pid as usize, signal);
+/// Kills a child of ours.
+pub fn kill(pid: i32) -> Result<()> {
+    const SIGKILL: usize = 9;
+    if pid <= 1 {
+        return Err(Errno::EINVAL);
     }
+    call!(nr::KILL, pid as usize, SIGKILL).map(|_| ())
 }
 
 /// Ends this process, if need be by an illegal instruction: a filter may deny

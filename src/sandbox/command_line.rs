@@ -11,9 +11,11 @@ pub fn docker_run(
     seccomp_file: &str,
     image: &str,
 ) -> Vec<String> {
-    let mut line: Vec<String> = ["docker", "run", "--rm", "--interactive"]
-        .map(String::from)
-        .to_vec();
+    let mut line = vec!["env".to_owned()];
+    for variable in REMOVED_VARIABLES {
+        line.push(format!("--unset={variable}"));
+    }
+    line.extend(["docker", "run", "--rm", "--interactive"].map(String::from));
     let mut flag = |name: &str, value: String| line.push(format!("--{name}={value}"));
     flag("name", name.into());
     for (key, value) in labels {
@@ -23,7 +25,7 @@ pub fn docker_run(
     flag("ipc", settings.ipc.clone());
     flag("read-only", settings.read_only_rootfs.to_string());
     flag("user", settings.user.clone());
-    // An entry without a value removes the variable.
+    // A variable that is named but not set where the client runs is removed.
     for variable in REMOVED_VARIABLES {
         flag("env", (*variable).into());
     }

@@ -31,7 +31,9 @@ fn with_sleeper(attempt: impl Fn(i32) -> Result) -> Outcome {
         }
         Ok(Some(pid)) => {
             let result = attempt(pid);
-            sys::kill(pid, 9);
+            if let Err(errno) = sys::kill(pid) {
+                return Outcome::not_reached("kill", errno);
+            }
             let _ = sys::wait(pid);
             Outcome::attempt(result, &[])
         }

@@ -1,0 +1,60 @@
+# Thin on purpose: each target says what to run, nothing more. On a fresh Debian
+# machine with a Rust toolchain and root, `make attest` and `make test` each work
+# alone and do all their set-up.
+
+TARGET := x86_64-unknown-linux-gnu
+TEST_PACKAGES := skopeo umoci jq python3-jsonschema strace binutils bsdutils util-linux iproute2
+
+.PHONY: all attest test lint bench image image-context release schema clean
+
+all: attest
+
+# Build everything and attest on this machine, for development.
+attest:
+	cargo build --release --locked
+	scripts/with-engines target/release/tki-attest run --venue dev
+
+test:
+	scripts/with-engines --packages "$(TEST_PACKAGES)" cargo test --workspace --locked
+
+lint:
+	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines .ci/run
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --package tki-inspector --bin tki-inspector --features freestanding \
+		--profile inspector --target $(TARGET) --locked -- -D warnings
+
+# Measured side by side with the peer, as a ratio.
+bench:
+	scripts/with-engines cargo bench --locked --bench attest
+
+# The image as an OCI layout and as an archive for `docker load`.
+image:
+	cargo build --release --locked
+	mkdir -p dist
+	target/release/tki-attest build --layout dist/image --archive dist/tki-inspector.tar
+
+# What `docker build -f image/Dockerfile.sandbox dist/context` needs.
+image-context: image
+	rm -rf dist/context
+	mkdir -p dist/context
+	cp -r image/rootfs dist/context/rootfs
+	tar -xOf dist/tki-inspector.tar "$$(jq -r '"blobs/sha256/" + (.layers[0].digest | ltrimstr("sha256:"))' \
+		"dist/image/blobs/sha256/$$(jq -r '.manifests[0].digest | ltrimstr("sha256:")' dist/image/index.json)")" \
+		| tar -xzO tki-inspector > dist/context/tki-inspector
+	chmod 755 dist/context/tki-inspector
+
+# One fully static executable: all that an operator needs.
+release:
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked --target $(TARGET)
+	mkdir -p dist
+	cp target/$(TARGET)/release/tki-attest dist/tki-attest
+	cd dist && sha256sum tki-attest > tki-attest.sha256
+
+# Write the JSON Schemas again after a change of the types.
+schema:
+	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-evidence --features std schema
+
+clean:
+	cargo clean
+	rm -rf dist

@@ -1,0 +1,140 @@
+//! How long a whole `tki-attest run` takes beside `docker run` of the same image
+//! with the same flags doing nothing. Both in the same run, in turns, as a
+//! ratio of medians.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 15;
+
+fn main() {
+    let tool = env!("CARGO_BIN_EXE_tki-attest");
+    let work = tempfile::tempdir().expect("a temporary directory");
+    let out = work.path().join("reports");
+    let attest = || {
+        let mut command = Command::new(tool);
+        command
+            .args(["run", "--venue", "dev", "--controls", "none", "--out"])
+            .arg(&out);
+        command
+    };
+    // The first run loads the image and gives the flags for the peer.
+    time(&mut attest());
+    let evidence = first_evidence(&out);
+    let peer_line = peer(&evidence, work.path());
+    time(&mut command(&peer_line));
+
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        theirs.push(time(&mut command(&peer_line)));
+        ours.push(time(&mut attest()));
+    }
+    let (ours, theirs) = (median(ours), median(theirs));
+    let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
+    println!("rounds                      {ROUNDS}");
+    println!("docker run --rm (nothing)   {:>8.1} ms", millis(theirs));
+    println!("tki-attest run              {:>8.1} ms", millis(ours));
+    println!("ratio                       {ratio:>8.2}   (goal: at most 1.25)");
+    println!(
+        "inside the container        {:>8.1} ms   (goal: under 50)",
+        inside(&out)
+    );
+}
+
+fn command(line: &[String]) -> Command {
+    let mut command = Command::new(&line[0]);
+    command.args(&line[1..]);
+    command
+}
+
+fn time(command: &mut Command) -> Duration {
+    let start = Instant::now();
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let took = start.elapsed();
+    assert!(status.success(), "{command:?}: {status}");
+    took
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn first_evidence(out: &Path) -> serde_json::Value {
+    let path = files(out, "json").remove(0);
+    let bytes = std::fs::read(path).expect("the evidence just written");
+    serde_json::from_slice(&bytes).expect("the evidence just written")
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<std::path::PathBuf> {
+    let mut found: Vec<_> = std::fs::read_dir(folder)
+        .expect("the output directory")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == extension))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The recorded command line, with directories of our own and nothing to do.
+fn peer(evidence: &serde_json::Value, work: &Path) -> Vec<String> {
+    for name in ["in", "out"] {
+        std::fs::create_dir_all(work.join(name)).expect("a directory of our own");
+    }
+    let profile = work.join("seccomp.json");
+    let seccomp = match evidence["seccomp_profile"].as_str() {
+        Some("deny-by-default") => include_bytes!("../seccomp/deny-by-default.json"),
+        other => panic!("unexpected profile {other:?}"),
+    };
+    std::fs::write(&profile, seccomp).expect("a file of our own");
+    let words = evidence["sandbox"]["command_line"]
+        .as_array()
+        .expect("a command line");
+    words
+        .iter()
+        .filter_map(|word| word.as_str())
+        .filter(|word| !word.starts_with("--name=") && *word != "--interactive")
+        .map(|word| {
+            if word.starts_with("--mount=") && word.contains("dst=/in") {
+                format!(
+                    "--mount=type=bind,src={}/in,dst=/in,readonly",
+                    work.display()
+                )
+            } else if word.starts_with("--mount=") {
+                format!("--mount=type=bind,src={}/out,dst=/out", work.display())
+            } else if word.starts_with("--security-opt=seccomp=") {
+                format!("--security-opt=seccomp={}", profile.display())
+            } else if word == "probe" {
+                "version".into()
+            } else {
+                word.into()
+            }
+        })
+        .collect()
+}
+
+/// The median of what the inspector said it took, from the transcripts.
+fn inside(out: &Path) -> f64 {
+    let mut all: Vec<f64> = files(out, "json")
+        .iter()
+        .filter_map(|path| {
+            std::fs::read_to_string(path.with_extension("").join("transcript.ndjson")).ok()
+        })
+        .filter_map(|text| {
+            let last: serde_json::Value = serde_json::from_str(text.lines().last()?).ok()?;
+            Some(last["done"]["elapsed_us"].as_f64()? / 1000.0)
+        })
+        .collect();
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}

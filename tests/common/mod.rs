@@ -1,0 +1,189 @@
+//! What the tests share.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+/// Containers that are built to misbehave.
+pub mod impostor;
+/// A socket between the tool and the engine that sees every request.
+pub mod proxy;
+/// What a run could leave behind.
+pub mod traces;
+
+/// The engine's usual socket.
+pub const ENGINE_SOCKET: &str = "/var/run/docker.sock";
+
+/// The project's root.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The tool under test, with an environment that does not leak into it.
+pub fn tool() -> Command {
+    isolated(Path::new(env!("CARGO_BIN_EXE_tki-attest")))
+}
+
+/// A copy of the tool, or a program that starts it, in the same environment.
+pub fn isolated(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_remove("DOCKER_HOST")
+        .env_remove("SOURCE_DATE_EPOCH")
+        .stdin(Stdio::null());
+    command
+}
+
+/// What a finished command said.
+#[derive(Debug)]
+pub struct Said {
+    /// Exit status; -1 for a signal.
+    pub status: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Said {
+    /// Ended with this status and this stable code in brackets, and says what
+    /// to do next.
+    #[track_caller]
+    pub fn failed(&self, status: i32, code: &str) {
+        let bracketed = format!("[{code}]");
+        assert!(
+            self.status == status && self.stderr.contains(&bracketed),
+            "expected {status} {bracketed}, got {self:?}"
+        );
+        assert!(self.stderr.contains("next: "), "{self:?}");
+        assert!(!self.stderr.contains('\u{1b}'), "{self:?}");
+    }
+
+    /// Ended with 0.
+    #[track_caller]
+    pub fn succeeded(&self) {
+        assert_eq!(self.status, 0, "{self:?}");
+    }
+}
+
+/// Runs a command to its end.
+pub fn run(command: &mut Command) -> Said {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    said(output)
+}
+
+/// A finished command's output as text.
+pub fn said(output: Output) -> Said {
+    Said {
+        status: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Runs another program that the tests need. Its absence is a failure that
+/// names the Debian package: `make test` installs them all.
+pub fn need(package: &str, command: &mut Command) -> Said {
+    match command.output() {
+        Ok(output) => said(output),
+        Err(error) => panic!("{command:?}: {error}: install the Debian package {package}"),
+    }
+}
+
+/// `docker` with arguments; must succeed.
+#[track_caller]
+pub fn docker(arguments: &[&str]) -> String {
+    let said = need("docker.io", Command::new("docker").args(arguments));
+    assert_eq!(said.status, 0, "docker {arguments:?}: {}", said.stderr);
+    said.stdout.trim().to_owned()
+}
+
+/// An inventory is compared before and after each run, so a test that creates
+/// anything on the engine by other means must be alone on it.
+static ENGINE: RwLock<()> = RwLock::new(());
+
+/// For tests that only use the tool: they may share the engine.
+pub fn shared_engine() -> RwLockReadGuard<'static, ()> {
+    ENGINE.read().unwrap_or_else(|poison| poison.into_inner())
+}
+
+/// For tests that create or remove anything themselves, or look at everything.
+pub fn whole_engine() -> RwLockWriteGuard<'static, ()> {
+    ENGINE.write().unwrap_or_else(|poison| poison.into_inner())
+}
+
+/// `tki-attest run` with these arguments and an output directory.
+pub fn attest(out: &Path, arguments: &[&str]) -> Said {
+    run(tool().arg("run").arg("--out").arg(out).args(arguments))
+}
+
+/// `tki-attest verify` with these arguments.
+pub fn verify(evidence: &Path, arguments: &[&str]) -> Said {
+    run(tool().arg("verify").arg(evidence).args(arguments))
+}
+
+/// The one evidence file in a directory.
+#[track_caller]
+pub fn evidence_in(out: &Path) -> PathBuf {
+    let mut found: Vec<PathBuf> = fs::read_dir(out)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "json"))
+        .collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+/// A JSON file's value.
+#[track_caller]
+pub fn read_json(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Everything in a directory, by name.
+pub fn names_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Waits until something is so, within a generous bound: not a measurement.
+#[track_caller]
+pub fn eventually(what: &str, mut so: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while !so() {
+        assert!(Instant::now() < give_up, "{what}: still not so");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A file system of our own, mounted for a test.
+pub struct Mounted(PathBuf);
+
+impl Mounted {
+    /// A tmpfs with these options on a new directory.
+    pub fn tmpfs(at: &Path, options: &str) -> Self {
+        fs::create_dir_all(at).unwrap();
+        let said = need(
+            "mount",
+            Command::new("mount")
+                .args(["-t", "tmpfs", "-o", options, "tki-attest-test"])
+                .arg(at),
+        );
+        assert_eq!(said.status, 0, "the tests need root: {said:?}");
+        Self(at.to_owned())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}

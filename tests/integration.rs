@@ -1,0 +1,17 @@
+//! One binary for all tests that go through the command line, an engine or
+//! another tool. Each module is a capability.
+
+/// Running the tool, engines and other tools; temporary directories.
+mod common;
+/// Attesting on a real Docker Engine: what must work.
+mod docker;
+/// Attesting when something is wrong: each fault has its message and its code.
+mod faults;
+/// The image against skopeo, umoci, BuildKit, docker load and the OCI schemas.
+mod image;
+/// The inspector: what it links, what it does outside its sandbox.
+mod inspector;
+/// What is left behind when a run is interrupted, killed or abandoned.
+mod leftovers;
+/// Evidence against jq and its schema; every edit is refused.
+mod verify;
