@@ -28,13 +28,25 @@ pub struct Cli {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Common {
     /// When to use colour.
-    #[arg(long, value_enum, default_value = "auto", global = true)]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        global = true,
+        help_heading = "Output"
+    )]
     pub color: ColorChoice,
     /// Say only what went wrong.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Output")]
     pub quiet: bool,
-    /// Say more; for `run`, also the equivalent command line.
-    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    /// Say more: details, reasons, equivalent command lines.
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "quiet",
+        help_heading = "Output"
+    )]
     pub verbose: bool,
 }
 

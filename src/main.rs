@@ -1,13 +1,14 @@
 //! Arguments → command → exit code.
 
 use clap::Parser;
-use std::io::Write;
 use std::process::ExitCode;
 use tki_attest::cli::Cli;
 use tki_attest::commands;
+use tki_attest::exit::Exit;
 use tki_attest::report::table::Paint;
 
 fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(report_panic));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -20,15 +21,17 @@ fn main() -> ExitCode {
     match commands::execute(cli) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "{} [{}] {}\n  next: {}",
-                paint.bad("tki-attest:"),
-                failure.code,
-                failure.message,
-                failure.next
-            );
+            failure.print(paint);
             failure.exit.into()
         }
     }
+}
+
+/// A panic is a bug, and a bug has its own exit code.
+fn report_panic(info: &std::panic::PanicHookInfo) {
+    eprintln!(
+        "tki-attest: [internal.panic] {info}\n  next: this is a bug in tki-attest: please report \
+         it with the command line"
+    );
+    std::process::exit(i32::from(Exit::Internal as u8));
 }

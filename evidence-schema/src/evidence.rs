@@ -29,7 +29,10 @@ pub struct Evidence {
     pub venue: String,
     /// What was observed about the venue.
     pub venue_facts: VenueFacts,
-    /// The verifying party's request that this run answers, or null.
+    /// The verifying party's request that this run answers, or null. Never
+    /// missing.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schemars(schema_with = "request_or_null")]
     pub request: Option<RequestBinding>,
     /// The image's manifest digest, `sha256:…`.
     pub image_digest: String,
@@ -63,6 +66,11 @@ pub struct Evidence {
     pub not_proven: Vec<String>,
     /// The stamp; see [`crate::stamp`].
     pub evidence_sha256: String,
+}
+
+/// An option that may be null but not missing.
+fn request_or_null(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    generator.subschema_for::<Option<RequestBinding>>()
 }
 
 /// What a run came to.

@@ -70,9 +70,8 @@ pub fn probe(environment: &[&[u8]]) -> i32 {
 
 /// What a person reads who starts the inspector anywhere else.
 fn refusal(missing: &[Invariant]) -> String {
-    let mut text = String::from(
-        "tki-inspector: BLOCKED: this is not its sandbox. Nothing was read or written.\n",
-    );
+    let mut text =
+        String::from("tki-inspector: BLOCKED: this is not its sandbox. Nothing was tried.\n");
     for invariant in missing {
         text += &format!("  missing {:<17} {}\n", invariant.name, invariant.meaning);
     }

@@ -240,7 +240,13 @@ fn converse(
         .map_err(|error| misspoken(&error))?;
     // The container runs and waits for its go.
     scratch.release();
-    let configured = session.configured()?;
+    let configured = match session.configured() {
+        // The engine no longer knows it.
+        Err(EngineError::Refused { status: 404, .. }) => {
+            return Err(ended_early(session, "before it was asked anything"));
+        }
+        other => other?,
+    };
 
     progress.stage("probe");
     let challenge = Challenge {
@@ -257,7 +263,13 @@ fn converse(
     let mut line = serde_json::to_vec(&HostMessage::Challenge(challenge.clone()))
         .map_err(|error| Failure::internal("challenge", error.to_string()))?;
     line.push(b'\n');
-    session.send(&line)?;
+    match session.send(&line) {
+        // Either the container is gone or the engine: the end tells which.
+        Err(EngineError::Vanished { .. }) => {
+            return Err(ended_early(session, "before it was asked anything"));
+        }
+        other => other?,
+    }
     loop {
         let Some(line) = session.receive()? else {
             return Err(ended_early(session, "before it had answered"));
@@ -301,10 +313,9 @@ fn ended_early(session: &mut dyn Session, when: &str) -> Failure {
             status: Some(status),
         }) => format!("status {status}"),
         Ok(_) => "unknown status".into(),
-        Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
-            return error.into();
-        }
-        Err(_) => "unknown status".into(),
+        Err(EngineError::Refused { .. }) => "unknown status".into(),
+        // Interrupted, out of time, or it is the engine that is gone.
+        Err(error) => return error.into(),
     };
     let said = match complaint.as_str() {
         "" => String::new(),

@@ -164,10 +164,10 @@ fn parent() -> PathBuf {
         .unwrap_or_else(std::env::temp_dir)
 }
 
-/// Takes away what interrupted runs left, unless their process still lives.
-/// Returns what was removed.
-pub fn clean() -> Vec<PathBuf> {
-    let mut removed = Vec::new();
+/// What interrupted runs left: directories of ours whose process no longer
+/// holds their lock.
+pub fn leftovers() -> Vec<PathBuf> {
+    let mut abandoned_ones = Vec::new();
     let entries = fs::read_dir(parent()).into_iter().flatten().flatten();
     for entry in entries {
         let base = entry.path();
@@ -178,15 +178,18 @@ pub fn clean() -> Vec<PathBuf> {
         }
         let abandoned = match File::open(base.join(LOCK)) {
             Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
-            Err(_) => false,
+            // Ended between making the directory and its lock: it is empty.
+            Err(_) => fs::read_dir(&base).is_ok_and(|mut entries| entries.next().is_none()),
         };
         if abandoned {
-            let mounted = unmount(&base, UnmountFlags::DETACH).is_ok();
-            take_away(&base, false);
-            if mounted || !base.exists() {
-                removed.push(base);
-            }
+            abandoned_ones.push(base);
         }
     }
-    removed
+    abandoned_ones
+}
+
+/// Takes a leftover away.
+pub fn remove(base: &Path) {
+    let _ = unmount(base, UnmountFlags::DETACH);
+    take_away(base, false);
 }

@@ -7,13 +7,13 @@ use crate::commands::{output, shared};
 use crate::engine::Leftover;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::report::text::printable;
 use serde::Serialize;
 
+/// A container or a directory, and what happened to it.
 #[derive(Serialize)]
 struct Row {
-    id: String,
-    run_id: String,
-    state: String,
+    what: String,
     action: &'static str,
 }
 
@@ -28,34 +28,34 @@ pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
         if action == "removed" {
             engine.remove(&leftover.id)?;
         }
+        let id = leftover.id.get(..12).unwrap_or(&leftover.id);
+        let what = format!(
+            "container {id} of run {} ({})",
+            leftover.run_id, leftover.state
+        );
+        rows.push(Row { what, action });
+    }
+    for folder in scratch::leftovers() {
+        if !args.dry_run {
+            scratch::remove(&folder);
+        }
         rows.push(Row {
-            id: leftover.id,
-            run_id: leftover.run_id,
-            state: leftover.state,
-            action,
+            what: format!("directory {}", folder.display()),
+            action: if args.dry_run {
+                "would remove"
+            } else {
+                "removed"
+            },
         });
     }
-    let folders = if args.dry_run {
-        Vec::new()
-    } else {
-        scratch::clean()
-    };
     match args.format {
         Format::Json => output::print_json(&rows)?,
         Format::Text if common.quiet => {}
-        Format::Text if rows.is_empty() && folders.is_empty() => {
-            output::print("nothing to clean\n")?
-        }
+        Format::Text if rows.is_empty() => output::print("nothing to clean\n")?,
         Format::Text => {
             for row in &rows {
-                let id = row.id.get(..12).unwrap_or(&row.id);
-                output::print(&format!(
-                    "{:<13} container {id} of run {} ({})\n",
-                    row.action, row.run_id, row.state
-                ))?;
-            }
-            for folder in &folders {
-                output::print(&format!("{:<13} {}\n", "removed", folder.display()))?;
+                let what = printable(&row.what, 200);
+                output::print(&format!("{:<13} {what}\n", row.action))?;
             }
         }
     }

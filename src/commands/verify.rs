@@ -5,7 +5,7 @@ use crate::commands::output;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::read_bounded;
-use crate::image::{embedded, read_identity};
+use crate::image::{Identity, embedded, read_identity};
 use crate::report::decision as report;
 use crate::report::table::Paint;
 use crate::sandbox::seccomp::Seccomp;
@@ -20,8 +20,17 @@ use tki_evidence::strict::MAX_BYTES;
 pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
     let inputs = inputs(args)?;
     let mut findings = Vec::new();
+    let mut unreadable = None;
     for bundle in &args.bundles {
-        findings.push(verify_file(bundle, &inputs)?);
+        match verify_file(bundle, &inputs) {
+            Ok(finding) => findings.push(finding),
+            // One bad file does not hide what the others come to.
+            Err(failure) if args.bundles.len() > 1 => {
+                failure.print(Paint::stderr(common.color));
+                unreadable = Some((2, failure.exit));
+            }
+            Err(failure) => return Err(failure),
+        }
     }
     match args.format {
         Format::Json => match findings.as_slice() {
@@ -39,12 +48,12 @@ pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
     let worst = findings
         .iter()
         .map(|finding| match finding.decision.exit() {
-            // Disproved is worse than not proven, whatever the numbers say.
-            Exit::Disproved => (2, Exit::Disproved),
+            // Disproved is worse than unreadable, and that than not proven.
+            Exit::Disproved => (3, Exit::Disproved),
             Exit::Blocked => (1, Exit::Blocked),
             exit => (0, exit),
         });
-    let worst = worst.max_by_key(|(rank, _)| *rank);
+    let worst = worst.chain(unreadable).max_by_key(|(rank, _)| *rank);
     Ok(worst.map_or(Exit::Blocked, |(_, exit)| exit))
 }
 
@@ -83,8 +92,13 @@ fn inputs(args: &VerifyArgs) -> Result<Inputs, Failure> {
             })?)
         }
     };
+    let own = embedded::image()?;
     let mut known = Known {
-        image: embedded::image()?.manifest_digest,
+        image: Some(Identity {
+            manifest_digest: own.manifest_digest,
+            config_digest: own.config_digest,
+            diff_ids: own.diff_ids,
+        }),
         seccomp: Vec::new(),
     };
     for name in ["targeted-deny", "deny-by-default"] {

@@ -115,7 +115,7 @@ impl From<EngineError> for Failure {
                     .into(),
             ),
             EngineError::TooOld { .. } => {
-                ("engine.too-old", "use Docker Engine 20.10 or newer".into())
+                ("engine.too-old", "use Docker Engine 19.03 or newer".into())
             }
             EngineError::Refused { .. } => (
                 "engine.refused",
@@ -131,7 +131,9 @@ impl From<EngineError> for Failure {
             ),
             EngineError::Interrupted { .. } => (
                 "run.interrupted",
-                "nothing was left behind; run again".into(),
+                "run again; should the engine have been too slow to remove the container, `tki-attest \
+                 clean` does it"
+                    .into(),
             ),
             EngineError::TooMuch { .. } => (
                 "inspector.flood",

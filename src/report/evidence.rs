@@ -141,13 +141,19 @@ pub fn details(evidence: &Evidence, elapsed_us: u64, paint: Paint) -> String {
         );
     }
     let _ = writeln!(out, "\n{}", paint.dim("the same as a command line:"));
-    let words: Vec<String> = evidence
-        .sandbox
-        .command_line
-        .iter()
-        .map(|word| printable(word, 300))
-        .collect();
-    let _ = writeln!(out, "{}", words.join(" \\\n    "));
+    // One flag a line; the words before the first flag and after the last
+    // stay together.
+    let mut line = String::new();
+    for word in &evidence.sandbox.command_line {
+        let flag = word.starts_with("--") && word.contains('=') && !word.starts_with("--unset");
+        line += match (line.is_empty(), flag) {
+            (true, _) => "",
+            (false, true) => " \\\n    ",
+            (false, false) => " ",
+        };
+        line += &printable(word, 300);
+    }
+    let _ = writeln!(out, "{line}");
     out
 }
 

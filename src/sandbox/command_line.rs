@@ -15,7 +15,8 @@ pub fn docker_run(
     for variable in REMOVED_VARIABLES {
         line.push(format!("--unset={variable}"));
     }
-    line.extend(["docker", "run", "--rm", "--interactive"].map(String::from));
+    // The image is there or the run fails: nothing is ever fetched.
+    line.extend(["docker", "run", "--pull=never", "--rm", "--interactive"].map(String::from));
     let mut flag = |name: &str, value: String| line.push(format!("--{name}={value}"));
     flag("name", name.into());
     for (key, value) in labels {

@@ -36,8 +36,8 @@ pub struct Inputs {
 /// Digests that this tool itself vouches for.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// Manifest digest of its own image.
-    pub image: String,
+    /// Its own image.
+    pub image: Option<Identity>,
     /// SHA-256 (hex) and name of its own seccomp profiles.
     pub seccomp: Vec<(String, &'static str)>,
 }
@@ -194,19 +194,25 @@ impl Checks<'_> {
             && !image.diff_ids.is_empty();
         let used =
             [&image.manifest_digest, &image.config_digest].contains(&&image.engine_reported_id);
+        let is_same = |wanted: &Identity| {
+            wanted.manifest_digest == image.manifest_digest
+                && wanted.config_digest == image.config_digest
+                && wanted.diff_ids == image.diff_ids
+        };
+        let known = inputs.known.image.as_ref();
+        let known = known.filter(|own| own.manifest_digest == image.manifest_digest);
         let (outcome, expected) = if !consistent {
             (Outcome::False, "digests that agree".into())
         } else if !used {
             (Outcome::False, "a container made from this image".into())
         } else if let Some(wanted) = &inputs.image {
-            let same = wanted.manifest_digest == image.manifest_digest
-                && wanted.config_digest == image.config_digest
-                && wanted.diff_ids == image.diff_ids;
-            (truth(same), wanted.manifest_digest.clone())
-        } else if inputs.known.image == image.manifest_digest {
-            (Outcome::Ok, "this tool's own image".into())
+            (truth(is_same(wanted)), wanted.manifest_digest.clone())
+        } else if let Some(own) = known {
+            // The manifest's digest settles the others.
+            (truth(is_same(own)), "this tool's own image".into())
         } else {
-            (Outcome::NotChecked, "a known image".into())
+            // Another image holds another inspector, which could say anything.
+            (Outcome::Blocked, "a known image".into())
         };
         self.add(
             "EV-IMAGE",

@@ -64,7 +64,10 @@ fn program() -> &'static PathBuf {
         fs::write(&source, SOURCE).unwrap();
         let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
         rustc.args(["--edition=2024", "-O", "-Ctarget-feature=+crt-static"]);
-        let said = need("rustc and libc6-dev", rustc.arg(&source).arg("-o").arg(&binary));
+        let said = need(
+            "rustc and libc6-dev",
+            rustc.arg(&source).arg("-o").arg(&binary),
+        );
         assert_eq!(said.status, 0, "{}", said.stderr);
         (folder, binary)
     });
@@ -99,7 +102,10 @@ impl Impostor {
             folder,
             config_digest: String::new(),
         };
-        let built = run(tool().arg("build").args(impostor.arguments()).args(["--format", "json"]));
+        let built = run(tool()
+            .arg("build")
+            .args(impostor.arguments())
+            .args(["--format", "json"]));
         built.succeeded();
         let built: serde_json::Value = serde_json::from_str(&built.stdout).unwrap();
         impostor.config_digest = built["config_digest"].as_str().unwrap().to_owned();
@@ -109,37 +115,84 @@ impl Impostor {
     /// Arguments of `build` and `run` that name it.
     pub fn arguments(&self) -> [String; 4] {
         let path = |name: &str| self.folder.path().join(name).to_string_lossy().into_owned();
-        ["--file".into(), path("Dockerfile"), "--context".into(), path("context")]
+        [
+            "--file".into(),
+            path("Dockerfile"),
+            "--context".into(),
+            path("context"),
+        ]
     }
 }
 
 impl Drop for Impostor {
     fn drop(&mut self) {
-        let _ = Command::new("docker").args(["rmi", "-f", &self.config_digest]).output();
+        let _ = Command::new("docker")
+            .args(["rmi", "-f", &self.config_digest])
+            .output();
         let _ = tool().args(["build", "--load"]).output();
     }
 }
 
-/// Somebody else's container: created from the tool's own image, never started.
-pub struct Bystander(String);
+/// What somebody else keeps on the same engine; removed when dropped.
+pub struct Bystanders {
+    name: String,
+}
 
-impl Bystander {
-    /// A container with this name.
-    pub fn new(name: &str) -> Self {
-        let name = format!("{name}-{}", std::process::id());
-        run(tool().args(["build", "--load"])).succeeded();
-        docker(&["create", "--name", &name, "--pids-limit", "64", "tki-inspector:attest"]);
-        Self(name)
+impl Bystanders {
+    /// A running and a created container with an image of their own, a volume
+    /// and a network. Only with the whole engine in hand.
+    pub fn new() -> Self {
+        let bystanders = Self {
+            name: format!("tki-bystander-{}", std::process::id()),
+        };
+        let name = &bystanders.name;
+        let impostor = Impostor::new("hang");
+        let mut build = tool();
+        build.arg("build").args(impostor.arguments());
+        run(build.args(["--load", "--tag", &format!("{name}:1")])).succeeded();
+        docker(&["volume", "create", name]);
+        docker(&["network", "create", "--internal", name]);
+        let common = ["--pids-limit=16", "--memory=32m", "--network=none"];
+        for (verb, suffix) in [
+            (&["create"][..], "created"),
+            (&["run", "-d"][..], "running"),
+        ] {
+            let mut arguments = verb.to_vec();
+            arguments.extend(common);
+            let own = format!("--name={name}-{suffix}");
+            let (label, image) = ("--label=dev.tki.attest=not-ours", format!("{name}:1"));
+            arguments.extend([own.as_str(), label, image.as_str()]);
+            docker(&arguments);
+        }
+        bystanders
     }
 
-    /// Everything that the engine says about it.
+    /// Everything that the engine says about them.
     pub fn described(&self) -> String {
-        docker(&["container", "inspect", &self.0])
+        let (one, two) = (
+            format!("{}-created", self.name),
+            format!("{}-running", self.name),
+        );
+        [
+            docker(&["container", "inspect", &one, &two]),
+            docker(&["volume", "inspect", &self.name]),
+            docker(&["network", "inspect", &self.name]),
+            docker(&["image", "inspect", &format!("{}:1", self.name)]),
+        ]
+        .join("\n")
     }
 }
 
-impl Drop for Bystander {
+impl Drop for Bystanders {
     fn drop(&mut self) {
-        let _ = Command::new("docker").args(["rm", "-f", &self.0]).output();
+        let name = &self.name;
+        for arguments in [
+            format!("rm -f {name}-created {name}-running"),
+            format!("volume rm -f {name}"),
+            format!("network rm {name}"),
+            format!("rmi -f {name}:1"),
+        ] {
+            let _ = Command::new("docker").args(arguments.split(' ')).output();
+        }
     }
 }

@@ -24,34 +24,51 @@ pub struct Request {
 }
 
 impl Request {
-    /// `POST /containers/ID/start` is `post("containers", "start")`.
-    pub fn is(&self, method: &str, first: &str, last: &str) -> bool {
+    /// The parts of the path, and what is asked of them.
+    fn is(&self, method: &str, wanted: &[&str]) -> bool {
         let path = self.target.split('?').next().unwrap_or_default();
-        let mut parts = path.split('/').filter(|part| !part.is_empty());
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         self.method == method
-            && parts.next() == Some(first)
-            && (last.is_empty() || parts.next_back() == Some(last))
+            && parts.len() == wanted.len()
+            && parts
+                .iter()
+                .zip(wanted)
+                .all(|(part, wanted)| *wanted == "*" || part == wanted)
+    }
+
+    /// Loads an image.
+    pub fn is_load(&self) -> bool {
+        self.is("POST", &["images", "load"])
     }
 
     /// Creates a container.
     pub fn is_create(&self) -> bool {
-        self.is("POST", "containers", "create")
+        self.is("POST", &["containers", "create"])
     }
 
     /// Attaches to one: it has been created.
     pub fn is_attach(&self) -> bool {
-        self.is("POST", "containers", "attach")
+        self.is("POST", &["containers", "*", "attach"])
     }
 
     /// Starts one.
     pub fn is_start(&self) -> bool {
-        self.is("POST", "containers", "start")
+        self.is("POST", &["containers", "*", "start"])
     }
 
     /// Asks for its configuration: the inspector has greeted.
     pub fn is_inspect(&self) -> bool {
-        self.is("GET", "containers", "json") && self.target != "/containers/json?all=true"
-            && !self.target.starts_with("/containers/json")
+        self.is("GET", &["containers", "*", "json"])
+    }
+
+    /// Removes one.
+    pub fn is_remove(&self) -> bool {
+        self.is("DELETE", &["containers", "*"])
+    }
+
+    /// Asks the engine about itself.
+    pub fn is_info(&self) -> bool {
+        self.is("GET", &["info"])
     }
 }
 
