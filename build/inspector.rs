@@ -16,7 +16,7 @@ pub fn compile(cargo: &str, workspace: &Path, target_dir: &Path) -> (Command, Pa
         || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cargo"),
         PathBuf::from,
     );
-    let flags = [
+    let mut flags = vec![
         "-Ctarget-feature=+crt-static".to_owned(),
         "-Crelocation-model=static".to_owned(),
         "-Clink-arg=-nostartfiles".to_owned(),
@@ -27,6 +27,13 @@ pub fn compile(cargo: &str, workspace: &Path, target_dir: &Path) -> (Command, Pa
         format!("--remap-path-prefix={}=/cargo", cargo_home.display()),
         format!("--remap-path-prefix={}=/target", target_dir.display()),
     ];
+    // The registry's own directory has a name that depends on its address; of
+    // several prefixes that fit, the last one given counts.
+    let registry = cargo_home.join("registry/src");
+    for entry in std::fs::read_dir(registry).into_iter().flatten().flatten() {
+        let path = entry.path();
+        flags.push(format!("--remap-path-prefix={}=/registry", path.display()));
+    }
     let mut command = Command::new(cargo);
     command
         .current_dir(workspace)

@@ -1,15 +1,21 @@
 //! Reading bounded and writing whole.
 
+use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Reads a file of at most `most` bytes.
 pub fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
+    // Not even opening may wait for somebody else, as it does for a pipe.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file: File = rustix::fs::open(path, flags, Mode::empty())?.into();
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         return Err(io::Error::other("it is a directory"));
+    }
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;

@@ -1,6 +1,7 @@
 //! Attesting on the real Docker Engine: what must work, what it prints, and
 //! what it does to everything else on the engine, which is nothing.
 
+use crate::common::by_hand::ByHand;
 use crate::common::impostor::Bystanders;
 use crate::common::proxy::{Proxy, Reaction};
 use crate::common::traces::{nothing_left, nothing_written};
@@ -11,8 +12,6 @@ use crate::common::{
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[test]
@@ -345,23 +344,9 @@ fn the_recorded_command_line_starts_the_same_sandbox_by_hand() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     attest(&out, &["--venue", "dev"]).succeeded();
-    let path = evidence_in(&out);
-    let sandbox = read_json(&path)["sandbox"].clone();
-    let binds = sandbox["declared"]["binds"].as_array().unwrap();
-    for bind in binds {
-        let source = Path::new(bind["source"].as_str().unwrap());
-        fs::create_dir_all(source).unwrap();
-        fs::set_permissions(source, fs::Permissions::from_mode(0o777)).unwrap();
-    }
-    let words: Vec<&str> = sandbox["command_line"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|word| word.as_str().unwrap())
-        .collect();
-    let mut child = Command::new(words[0])
-        .args(&words[1..])
-        .current_dir(path.with_extension(""))
+    let by_hand = ByHand::new(&evidence_in(&out));
+    let mut child = by_hand
+        .command()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -371,10 +356,6 @@ fn the_recorded_command_line_starts_the_same_sandbox_by_hand() {
     output.read_line(&mut greeting).unwrap();
     drop(child.stdin.take());
     let status = child.wait().unwrap();
-    let base = Path::new(binds[0]["source"].as_str().unwrap())
-        .parent()
-        .unwrap();
-    fs::remove_dir_all(base).unwrap();
     let greeting: Value = serde_json::from_str(&greeting).unwrap();
     assert_eq!(greeting["hello"]["missing"], Value::Array(Vec::new()));
     // Standard input was closed before a challenge came.

@@ -10,16 +10,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::common::{root, whole_engine};
 use serde_json::Value;
 use tki_attest::image::{BuildOptions, Context, Image, ImageError, Recipe, build, read_identity};
 
 /// The commands that build by BuildKit, in order of preference: not every
 /// `docker` on a PATH has the plug-in that newer clients need for it.
 const BUILDKIT_CLIENTS: [&str; 2] = ["docker", "/usr/bin/docker"];
-
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// Runs a tool that must be there; a machine without it fails the test.
 fn run(package: &str, command: &mut Command) -> Output {
@@ -42,7 +39,7 @@ fn stdout(output: Output) -> String {
 
 /// A context with everything that the sandbox's Dockerfile copies, and files to
 /// try `COPY` with. The modes are those that the image stage would give anyway.
-fn stage(root: &Path) {
+fn stage(place: &Path) {
     fn copy(from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();
         for entry in fs::read_dir(from).unwrap() {
@@ -54,17 +51,17 @@ fn stage(root: &Path) {
             }
         }
     }
-    copy(&repository().join("image/rootfs"), &root.join("rootfs"));
+    copy(&root().join("image/rootfs"), &place.join("rootfs"));
     for path in ["d/sub", "e/sub"] {
-        fs::create_dir_all(root.join(path)).unwrap();
+        fs::create_dir_all(place.join(path)).unwrap();
     }
     for path in ["tki-inspector", "f", "d/x", "d/sub/y", "e/z", "e/sub/w"] {
-        fs::write(root.join(path), path).unwrap();
+        fs::write(place.join(path), path).unwrap();
     }
-    std::os::unix::fs::symlink("../f", root.join("d/link")).unwrap();
-    normalise(root);
+    std::os::unix::fs::symlink("../f", place.join("d/link")).unwrap();
+    normalise(place);
     for path in ["tki-inspector", "d/x"] {
-        fs::set_permissions(root.join(path), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(place.join(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
 
@@ -91,7 +88,7 @@ fn options(tag: &str) -> BuildOptions {
 }
 
 fn sandbox_image(context: &Path, tag: &str) -> Image {
-    let recipe = Recipe::read(&repository().join("image/Dockerfile.sandbox")).unwrap();
+    let recipe = Recipe::read(&root().join("image/Dockerfile.sandbox")).unwrap();
     let context = Context::directory(context).unwrap();
     build(&recipe, &context, &options(tag)).unwrap()
 }
@@ -163,7 +160,7 @@ fn memory_and_directory_contexts_are_equal() {
             }
         }
     }
-    let recipe = Recipe::read(&repository().join("image/Dockerfile.sandbox")).unwrap();
+    let recipe = Recipe::read(&root().join("image/Dockerfile.sandbox")).unwrap();
     let context = Context::memory(files).unwrap();
     let image = build(&recipe, &context, &options("tki-image-test:memory")).unwrap();
     assert_eq!(image, bench.image);
@@ -265,6 +262,7 @@ impl Drop for Tag {
 
 #[test]
 fn docker_loads_the_archive_under_the_config_digest() {
+    let _engine = whole_engine();
     let tag = Tag::new("load");
     let bench = Bench::new(&tag.0);
     let mut load = Command::new("docker");
@@ -286,7 +284,7 @@ fn docker_loads_the_archive_under_the_config_digest() {
 
 #[test]
 fn documents_follow_the_oci_schemas() {
-    let schemas = repository().join("../shared/vectors/oci-image-spec");
+    let schemas = root().join("../shared/vectors/oci-image-spec");
     if !schemas.is_dir() {
         assert!(
             env::var_os("CI").is_none(),
@@ -486,7 +484,8 @@ fn assert_same_as_buildkit(dockerfile: &Path, case: &str) {
 
 #[test]
 fn the_sandbox_image_has_the_tree_that_buildkit_makes() {
-    assert_same_as_buildkit(&repository().join("image/Dockerfile.sandbox"), "sandbox");
+    let _engine = whole_engine();
+    assert_same_as_buildkit(&root().join("image/Dockerfile.sandbox"), "sandbox");
 }
 
 /// PR-FS-ESC-1 and PR-FS-ESC-2 prove something only if no file mode denies the
@@ -503,6 +502,7 @@ fn the_escape_directory_is_open_to_everybody() {
 /// versions disagree about the mode of directories made on the way.
 #[test]
 fn copy_follows_buildkit_in_every_form() {
+    let _engine = whole_engine();
     let dir = tempfile::tempdir().unwrap();
     let dockerfile = dir.path().join("Dockerfile");
     let text = r#"
@@ -543,7 +543,7 @@ ENTRYPOINT ["/x", "\u0041"]
 #[test]
 fn every_refusal_says_exactly_what_it_should() {
     let mut cases = 0;
-    for entry in fs::read_dir(repository().join("tests/reject")).unwrap() {
+    for entry in fs::read_dir(root().join("tests/reject")).unwrap() {
         let folder = entry.unwrap().path();
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
         if !name.starts_with("dockerfile-") {

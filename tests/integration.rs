@@ -9,5 +9,9 @@ mod docker;
 mod faults;
 /// The image against skopeo, umoci, BuildKit, docker load and the OCI schemas.
 mod image;
+/// The inspector: what it links, what it does outside its sandbox.
+mod inspector;
+/// What is left behind when a run is interrupted, killed or abandoned.
+mod leftovers;
 /// Evidence against jq and its schema; every edit is refused.
 mod verify;

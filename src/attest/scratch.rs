@@ -178,14 +178,23 @@ pub fn leftovers() -> Vec<PathBuf> {
         }
         let abandoned = match File::open(base.join(LOCK)) {
             Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
-            // Ended between making the directory and its lock: it is empty.
-            Err(_) => fs::read_dir(&base).is_ok_and(|mut entries| entries.next().is_none()),
+            // Ended between making the directory and its lock, long ago: a run
+            // that has just begun may be between the two as well.
+            Err(_) => is_old_and_empty(&base),
         };
         if abandoned {
             abandoned_ones.push(base);
         }
     }
     abandoned_ones
+}
+
+fn is_old_and_empty(base: &Path) -> bool {
+    const LONG_AGO: std::time::Duration = std::time::Duration::from_secs(600);
+    let old = fs::metadata(base)
+        .and_then(|metadata| metadata.modified())
+        .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > LONG_AGO));
+    old && fs::read_dir(base).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Takes a leftover away.

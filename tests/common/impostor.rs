@@ -63,7 +63,12 @@ fn program() -> &'static PathBuf {
         let (source, binary) = (folder.path().join("i.rs"), folder.path().join("i"));
         fs::write(&source, SOURCE).unwrap();
         let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
-        rustc.args(["--edition=2024", "-O", "-Ctarget-feature=+crt-static"]);
+        rustc.args([
+            "--edition=2024",
+            "-O",
+            "-Ctarget-feature=+crt-static",
+            "-Cstrip=symbols",
+        ]);
         let said = need(
             "rustc and libc6-dev",
             rustc.arg(&source).arg("-o").arg(&binary),
@@ -126,9 +131,18 @@ impl Impostor {
 
 impl Drop for Impostor {
     fn drop(&mut self) {
-        let _ = Command::new("docker")
-            .args(["rmi", "-f", &self.config_digest])
-            .output();
+        // The engine may still be busy with the container that used it.
+        for _ in 0..20 {
+            let mut remove = Command::new("docker");
+            remove.args(["rmi", "-f", &self.config_digest]);
+            let busy = remove
+                .output()
+                .is_ok_and(|output| String::from_utf8_lossy(&output.stderr).contains("conflict"));
+            if !busy {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
         let _ = tool().args(["build", "--load"]).output();
     }
 }
@@ -136,6 +150,8 @@ impl Drop for Impostor {
 /// What somebody else keeps on the same engine; removed when dropped.
 pub struct Bystanders {
     name: String,
+    /// Goes last: the containers use its image.
+    impostor: Impostor,
 }
 
 impl Bystanders {
@@ -144,11 +160,11 @@ impl Bystanders {
     pub fn new() -> Self {
         let bystanders = Self {
             name: format!("tki-bystander-{}", std::process::id()),
+            impostor: Impostor::new("hang"),
         };
         let name = &bystanders.name;
-        let impostor = Impostor::new("hang");
         let mut build = tool();
-        build.arg("build").args(impostor.arguments());
+        build.arg("build").args(bystanders.impostor.arguments());
         run(build.args(["--load", "--tag", &format!("{name}:1")])).succeeded();
         docker(&["volume", "create", name]);
         docker(&["network", "create", "--internal", name]);

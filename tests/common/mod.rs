@@ -6,8 +6,12 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
+/// The command line that evidence records, executed as it stands.
+pub mod by_hand;
 /// Containers that are built to misbehave.
 pub mod impostor;
+/// A Docker Engine in a temporary directory.
+pub mod private_engine;
 /// A socket between the tool and the engine that sees every request.
 pub mod proxy;
 /// What a run could leave behind.

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -61,11 +61,6 @@ impl Request {
         self.is("GET", &["containers", "*", "json"])
     }
 
-    /// Removes one.
-    pub fn is_remove(&self) -> bool {
-        self.is("DELETE", &["containers", "*"])
-    }
-
     /// Asks the engine about itself.
     pub fn is_info(&self) -> bool {
         self.is("GET", &["info"])
@@ -78,10 +73,15 @@ impl fmt::Display for Request {
     }
 }
 
+/// Tells one request from the others.
+pub type Which = fn(&Request) -> bool;
+
 /// What is done with a request.
 pub enum Reaction {
     /// The engine answers.
     Pass,
+    /// The engine answers, and nobody hears it.
+    Lose,
     /// The engine answers, and its JSON is changed on the way.
     Rewrite(fn(&mut serde_json::Value)),
     /// The proxy answers with this status and body.
@@ -98,6 +98,7 @@ type Hook = dyn Fn(&Request) -> Reaction + Send + Sync;
 pub struct Proxy {
     folder: tempfile::TempDir,
     log: Arc<Mutex<Vec<Request>>>,
+    open: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     listener: Option<JoinHandle<()>>,
 }
@@ -121,11 +122,12 @@ impl Proxy {
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("engine.sock")).unwrap();
-        let (log, stop) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+        let (log, stop, open) = (Arc::default(), Arc::<AtomicBool>::default(), Arc::default());
         let shared = Shared {
             engine: engine.to_owned(),
             hook: Arc::new(hook),
             log: Arc::clone(&log),
+            open: Arc::clone(&open),
         };
         let stopped = Arc::clone(&stop);
         let listener = std::thread::spawn(move || {
@@ -135,12 +137,17 @@ impl Proxy {
                 }
                 let shared = shared.clone();
                 // A caller that goes away in the middle is part of the tests.
-                std::thread::spawn(move || drop(shared.serve(client)));
+                shared.open.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    let _ = shared.serve(client);
+                    shared.open.fetch_sub(1, Ordering::SeqCst);
+                });
             }
         });
         Self {
             folder,
             log,
+            open,
             stop,
             listener: Some(listener),
         }
@@ -164,6 +171,14 @@ impl Proxy {
     /// How many requests so far are like this.
     pub fn count(&self, like: impl Fn(&Request) -> bool) -> usize {
         self.log().iter().filter(|request| like(request)).count()
+    }
+
+    /// Waits until no request is under way.
+    #[track_caller]
+    pub fn settle(&self) {
+        super::eventually("every request is answered", || {
+            self.open.load(Ordering::SeqCst) == 0
+        });
     }
 
     /// Ids of runs that asked for a container here.
@@ -192,6 +207,7 @@ struct Shared {
     engine: PathBuf,
     hook: Arc<Hook>,
     log: Arc<Mutex<Vec<Request>>>,
+    open: Arc<AtomicUsize>,
 }
 
 impl Shared {
@@ -205,6 +221,7 @@ impl Shared {
         self.log.lock().unwrap().push(request.clone());
         match (self.hook)(&request) {
             Reaction::Pass => self.pass(client, &head, &rest),
+            Reaction::Lose => self.lose(client, &head, &rest),
             Reaction::Rewrite(change) => self.rewrite(client, &head, change),
             Reaction::Answer(status, body) => answer(&mut client, status, body),
             Reaction::Raw(bytes) => client.write_all(bytes),
@@ -225,7 +242,8 @@ impl Shared {
         let (mut from_client, mut to_engine) = (client.try_clone()?, engine.try_clone()?);
         let up = std::thread::spawn(move || {
             let _ = io::copy(&mut from_client, &mut to_engine);
-            let _ = to_engine.shutdown(Shutdown::Write);
+            // The tool never closes one direction only: it is gone.
+            let _ = to_engine.shutdown(Shutdown::Both);
         });
         let down = io::copy(&mut engine, &mut &client);
         // Both ends, so that the other thread ends too.
@@ -233,6 +251,20 @@ impl Shared {
         let _ = engine.shutdown(Shutdown::Both);
         let _ = up.join();
         down.map(drop)
+    }
+
+    fn lose(&self, mut client: UnixStream, head: &str, rest: &[u8]) -> io::Result<()> {
+        let length = head.to_lowercase();
+        let length = length.split("content-length: ").nth(1);
+        let length = length.and_then(|rest| rest.split("\r\n").next()?.parse().ok());
+        let mut body = rest.to_vec();
+        body.resize(length.unwrap_or(0).max(rest.len()), 0);
+        client.read_exact(&mut body[rest.len()..])?;
+        let mut engine = UnixStream::connect(&self.engine)?;
+        let head = head.replacen("\r\n", "\r\nConnection: close\r\n", 1);
+        engine.write_all(head.as_bytes())?;
+        engine.write_all(&body)?;
+        io::copy(&mut engine, &mut io::sink()).map(drop)
     }
 
     fn rewrite(

@@ -1,9 +1,12 @@
 //! Containers that do not behave as the inspector does, or are killed.
 
 use crate::common::impostor::Impostor;
-use crate::common::proxy::{Gate, Proxy, Reaction};
+use crate::common::proxy::{Gate, Proxy, Reaction, Which};
 use crate::common::traces::{Before, nothing_left, nothing_written};
-use crate::common::{Said, attest, docker, run, said, shared_engine, tool, whole_engine};
+use crate::common::{
+    Said, docker, eventually, evidence_in, read_json, run, said, shared_engine, tool, verify,
+    whole_engine,
+};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -101,16 +104,16 @@ fn an_end_without_observations_proves_nothing() {
     ]);
     let said = run(command.arg(out.path()).args(impostor.arguments()));
     assert_eq!(said.status, 3, "{said:?}");
-    let path = crate::common::evidence_in(out.path());
-    let evidence = crate::common::read_json(&path);
+    let path = evidence_in(out.path());
+    let evidence = read_json(&path);
     assert_eq!(evidence["summary"]["passed"], 0, "{said:?}");
     assert_eq!(evidence["summary"]["unproven"], 12, "{said:?}");
     assert_eq!(evidence["status"], "SANDBOX_ATTESTATION_PARTIAL");
-    assert_eq!(crate::common::verify(&path, &[]).status, 3);
+    assert_eq!(verify(&path, &[]).status, 3);
 }
 
 /// Holds a run at a request, does something to its container, lets it go on.
-fn meddle(at: fn(&crate::common::proxy::Request) -> bool, how: &[&str], out: &Path) -> Said {
+fn meddle(at: Which, how: &[&str], out: &Path) -> Said {
     let gate = Gate::default();
     let held = gate.clone();
     let proxy = Proxy::with(move |request| {
@@ -175,7 +178,7 @@ fn a_tool_that_slept_through_the_containers_death_does_not_pass() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    crate::common::eventually("the inspector has greeted", || {
+    eventually("the inspector has greeted", || {
         proxy.count(|request| request.is_inspect()) == 1
     });
     let signal = |name: &str| {

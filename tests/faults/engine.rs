@@ -1,6 +1,6 @@
 //! Engines that are not there, not ours, too old or not engines.
 
-use crate::common::proxy::{Proxy, Reaction};
+use crate::common::proxy::{Proxy, Reaction, Request, Which};
 use crate::common::traces::{Before, nothing_left, nothing_written};
 use crate::common::{
     attest, docker, evidence_in, isolated, need, run, shared_engine, whole_engine,
@@ -100,7 +100,8 @@ fn an_old_engine_is_too_old() {
 #[test]
 fn what_is_not_an_engine_is_not_taken_for_one() {
     let out = tempfile::tempdir().unwrap();
-    let cases: [(fn() -> Reaction, &str); 6] = [
+    type Answer = fn() -> Reaction;
+    let cases: [(Answer, &str); 6] = [
         (
             || Reaction::Raw(b"SSH-2.0-OpenSSH_9.2\r\n"),
             "engine.unreachable",
@@ -161,6 +162,27 @@ fn an_engine_that_is_lost_at_any_request_blocks_and_leaves_nothing() {
             known.iter().any(|code| said.stderr.contains(code)),
             "{at}: {said:?}"
         );
+        nothing_written(out.path());
+        nothing_left(&proxy);
+    }
+    before.nothing_new();
+}
+
+/// The engine does what it is asked, but its answer does not arrive: what it
+/// made is known by its name, and goes.
+#[test]
+fn an_answer_that_is_lost_leaves_no_container() {
+    let _engine = whole_engine();
+    let before = Before::look();
+    let requests: [Which; 3] = [Request::is_create, Request::is_start, Request::is_inspect];
+    for lost in requests {
+        let out = tempfile::tempdir().unwrap();
+        let proxy = Proxy::with(move |request| match lost(request) {
+            true => Reaction::Lose,
+            false => Reaction::Pass,
+        });
+        let said = attest(out.path(), &["--venue", "vps", "--host", &proxy.host()]);
+        said.failed(3, "engine.vanished");
         nothing_written(out.path());
         nothing_left(&proxy);
     }

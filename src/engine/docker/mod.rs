@@ -206,10 +206,14 @@ impl Engine for DockerEngine {
             .force(true)
             .v(true)
             .build();
-        self.look_up(
+        let removed = self.look_up(
             "DELETE /containers",
             docker.remove_container(id, Some(options)),
-        )?;
-        Ok(())
+        );
+        match removed {
+            // It is being removed already.
+            Err(EngineError::Refused { status: 409, .. }) => Ok(()),
+            other => other.map(drop),
+        }
     }
 }

@@ -30,15 +30,18 @@ pub fn launch<'a>(
         .name(&launch.name)
         .build();
     let body = host_config::create_body(launch);
-    let created = engine.call(
-        "POST /containers/create",
-        docker.create_container(Some(options), body),
-    );
-    // An interrupted create may have made the container all the same: it is
-    // known by its name.
-    let id = match created {
+    let mut creating = Box::pin(docker.create_container(Some(options), body));
+    // An engine that has begun to make a container finishes, whoever hangs up;
+    // so the answer is awaited before the container is removed, by its name.
+    let id = match engine.call("POST /containers/create", &mut creating) {
         Ok(created) => created.id,
         Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
+            let _ = engine.driver.run_clean_up(creating);
+            remove(engine, &launch.name);
+            return Err(error);
+        }
+        // Its answer may have been lost, and not the request.
+        Err(error @ EngineError::Vanished { .. }) => {
             remove(engine, &launch.name);
             return Err(error);
         }

@@ -1,0 +1,50 @@
+//! The command line that evidence records, executed as it stands.
+
+use super::read_json;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Everything that the recorded command line needs; gone when dropped.
+pub struct ByHand {
+    words: Vec<String>,
+    /// Where the profile lies that the command line names.
+    folder: PathBuf,
+    /// The parent of /in and /out on the host.
+    base: PathBuf,
+}
+
+impl ByHand {
+    /// Prepares what the evidence names: two directories and the profile.
+    pub fn new(evidence: &Path) -> Self {
+        let sandbox = read_json(evidence)["sandbox"].clone();
+        let mut base = PathBuf::new();
+        for bind in sandbox["declared"]["binds"].as_array().unwrap() {
+            let source = Path::new(bind["source"].as_str().unwrap());
+            fs::create_dir_all(source).unwrap();
+            fs::set_permissions(source, fs::Permissions::from_mode(0o777)).unwrap();
+            base = source.parent().unwrap().to_owned();
+        }
+        let words = sandbox["command_line"].as_array().unwrap();
+        let text = |word: &serde_json::Value| word.as_str().unwrap().to_owned();
+        Self {
+            words: words.iter().map(text).collect(),
+            folder: evidence.with_extension(""),
+            base,
+        }
+    }
+
+    /// The command, word by word.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).current_dir(&self.folder);
+        command
+    }
+}
+
+impl Drop for ByHand {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.base);
+    }
+}

@@ -1,0 +1,331 @@
+//! The inspector: what it is made of, and what it does where it should do
+//! nothing. The layer-2 guard of requirements R2 to R4 and R10: no network
+//! client, no driver, no loader is in the binary, because nothing is in it that
+//! is not listed here.
+
+/// How the build script compiles it.
+#[path = "../build/inspector.rs"]
+mod compile;
+
+use crate::common::by_hand::ByHand;
+use crate::common::{attest, evidence_in, names_in, need, root, run, said, tool, whole_engine};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tki_attest::image::embedded::INSPECTOR;
+
+/// The inspector's own file, in a directory of its own.
+fn written() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tki-inspector");
+    fs::write(&path, INSPECTOR).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    (folder, path)
+}
+
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
+}
+
+/// A new dependency of the inspector has to be written down here.
+#[test]
+fn it_depends_on_nothing_that_is_not_listed() {
+    let mut tree = Command::new(cargo());
+    tree.current_dir(root())
+        .args(["tree", "--locked", "--offline"]);
+    tree.args(["-p", "tki-inspector", "--features", "freestanding"]);
+    tree.args(["-e", "normal", "--prefix", "none", "--format", "{p}"]);
+    let said = need("cargo", &mut tree);
+    said.succeeded();
+    let lines = said.stdout.lines().filter(|line| !line.contains("(*)"));
+    let found: BTreeSet<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
+    let linked = [
+        "itoa",
+        "memchr",
+        "serde",
+        "serde_core",
+        "serde_json",
+        "zmij",
+    ];
+    let own = ["tki-evidence", "tki-inspector"];
+    // Run by the compiler, and not part of the binary.
+    let compiler = [
+        "proc-macro2",
+        "quote",
+        "serde_derive",
+        "syn",
+        "unicode-ident",
+    ];
+    let listed = linked.iter().chain(&own).chain(&compiler).copied();
+    assert_eq!(found, listed.collect());
+}
+
+#[test]
+fn it_is_one_small_static_file_that_names_no_machine() {
+    assert!(INSPECTOR.len() < 300_000, "{} bytes", INSPECTOR.len());
+    let (_folder, path) = written();
+    let said = need("binutils", Command::new("readelf").args(["-lW"]).arg(&path));
+    said.succeeded();
+    assert!(said.stdout.contains("LOAD"), "{said:?}");
+    for loader in ["INTERP", "DYNAMIC"] {
+        assert!(!said.stdout.contains(loader), "{said:?}");
+    }
+    assert!(!said.stdout.contains("RWE"), "{said:?}");
+    // The home itself is among the paths that a probe tries to open.
+    let home = |name: &str| std::env::var("HOME").unwrap_or_default() + name;
+    let cargo_home = std::env::var("CARGO_HOME").unwrap_or_else(|_| home("/.cargo"));
+    for place in [env!("CARGO_MANIFEST_DIR"), &cargo_home, &home("/.rustup")] {
+        let found = INSPECTOR
+            .windows(place.len())
+            .any(|window| window == place.as_bytes());
+        assert!(!found, "{place}");
+    }
+}
+
+/// Symbols that are no Rust paths.
+const PLAIN_SYMBOLS: &[&str] = &[
+    "_Unwind_Resume",
+    "__bss_start",
+    "_edata",
+    "_end",
+    "_start",
+    "bcmp",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "rust_eh_personality",
+    "strlen",
+];
+
+/// Crates that may have code in the binary.
+const CRATES: &[&str] = &[
+    "__rustc",
+    "alloc",
+    "compiler_builtins",
+    "core",
+    "itoa",
+    "memchr",
+    "serde_core",
+    "serde_json",
+    "tki_evidence",
+    "tki_inspector",
+    "zmij",
+];
+
+#[test]
+fn it_contains_no_code_that_is_not_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut command, binary) = compile::compile(&cargo(), root(), folder.path());
+    command.env("CARGO_PROFILE_INSPECTOR_STRIP", "none");
+    run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
+    let said = need("binutils", Command::new("nm").arg("-C").arg(&binary));
+    said.succeeded();
+    let mut symbols = 0;
+    for line in said.stdout.lines() {
+        // Address, kind, name; an undefined symbol has no address.
+        let (kind, name) = line
+            .get(17..)
+            .and_then(|rest| rest.split_once(' '))
+            .unwrap();
+        assert_ne!(kind, "U", "{line}");
+        symbols += 1;
+        let roots = crates_in(name);
+        let listed = match roots.is_empty() {
+            true => {
+                PLAIN_SYMBOLS.contains(&name)
+                    || name.starts_with("GCC_except_table")
+                    || name.starts_with(['<', '.'])
+            }
+            false => roots.iter().all(|root| CRATES.contains(root)),
+        };
+        assert!(listed, "{line}");
+    }
+    assert!(symbols > 100, "{symbols}");
+}
+
+/// The first parts of all paths in a demangled name.
+fn crates_in(name: &str) -> Vec<&str> {
+    let mut roots = Vec::new();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for (at, _) in name.match_indices("::") {
+        let start = name[..at]
+            .rfind(|c| !is_word(c))
+            .map_or(0, |found| found + 1);
+        let word = &name[start..at];
+        if !word.is_empty() && !name[..start].ends_with("::") {
+            roots.push(word);
+        }
+    }
+    roots
+}
+
+/// The embedded one was compiled here by the build script; this one somewhere
+/// else, under a path of another length.
+#[test]
+fn it_is_the_same_file_wherever_it_is_compiled() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("a-rather-long-name-for-a/checkout");
+    copy_sources(root(), &place);
+    let target = folder.path().join("t");
+    let (mut command, binary) = compile::compile(&cargo(), &place, &target);
+    run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
+    assert!(fs::read(binary).unwrap() == INSPECTOR, "the bytes differ");
+}
+
+fn copy_sources(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for name in names_in(from) {
+        let (source, copy) = (from.join(&name), to.join(&name));
+        let kind = fs::symlink_metadata(&source).unwrap().file_type();
+        if ["target", "dist", "reports", ".git"].contains(&name.as_str()) {
+            continue;
+        }
+        if kind.is_dir() {
+            copy_sources(&source, &copy);
+        } else if kind.is_file() {
+            fs::copy(&source, &copy).unwrap();
+        }
+    }
+}
+
+#[test]
+fn outside_a_sandbox_it_names_what_is_missing_and_touches_nothing() {
+    let (folder, path) = written();
+    let log = folder.path().join("strace.log");
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-f", "-qq", "-o"])
+        .arg(&log)
+        .arg(&path)
+        .arg("probe");
+    let said = need("strace", strace.stdin(Stdio::null()));
+    assert_eq!((said.status, said.stdout.as_str()), (3, ""), "{said:?}");
+    for invariant in [
+        "sandbox-image",
+        "pid-1",
+        "in-mount",
+        "out-mount",
+        "in-read-only",
+        "network-none",
+        "non-root",
+        "no-capabilities",
+    ] {
+        assert!(
+            said.stderr.contains(&format!("missing {invariant} ")),
+            "{invariant}: {said:?}"
+        );
+    }
+    assert!(
+        said.stderr.contains("BLOCKED") && said.stderr.contains("Next: "),
+        "{said:?}"
+    );
+    let log = fs::read_to_string(log).unwrap();
+    for line in log.lines() {
+        let call = line
+            .split_once(' ')
+            .map_or(line, |(_, call)| call.trim_start());
+        let fine = [
+            "execve(",
+            "read(",
+            "close(",
+            "getpid(",
+            "exit",
+            "+++",
+            "arch_prctl(",
+        ]
+        .iter()
+        .any(|harmless| call.starts_with(harmless))
+            || call.starts_with("write(2, ")
+            || (call.contains("O_RDONLY")
+                && (call.contains("\"/proc/") || call.contains("\"/tki-sandbox\"")));
+        assert!(fine, "{line}");
+    }
+    for arguments in [&[][..], &["inspect"], &["probe2"]] {
+        let said = run(Command::new(&path).args(arguments));
+        assert_eq!((said.status, said.stdout.as_str()), (2, ""), "{said:?}");
+        assert!(said.stderr.contains("usage: "), "{said:?}");
+    }
+}
+
+#[test]
+fn in_an_ordinary_container_it_refuses_too() {
+    let _engine = whole_engine();
+    run(tool().args(["build", "--load"])).succeeded();
+    let mut command = Command::new("docker");
+    command.args([
+        "run",
+        "--rm",
+        "--pids-limit=64",
+        "--network=none",
+        "tki-inspector:attest",
+    ]);
+    let said = need("docker.io", &mut command);
+    assert_eq!((said.status, said.stdout.as_str()), (3, ""), "{said:?}");
+    for invariant in [
+        "in-mount",
+        "out-mount",
+        "in-read-only",
+        "rootfs-read-only",
+        "no-new-privs",
+    ] {
+        assert!(
+            said.stderr.contains(&format!("missing {invariant} ")),
+            "{invariant}: {said:?}"
+        );
+    }
+    for there in ["sandbox-image", "pid-1", "network-none", "non-root"] {
+        assert!(!said.stderr.contains(there), "{there}: {said:?}");
+    }
+}
+
+#[test]
+fn in_its_sandbox_it_does_nothing_without_a_proper_challenge() {
+    let _engine = whole_engine();
+    let out = tempfile::tempdir().unwrap();
+    attest(out.path(), &["--venue", "dev", "-q"]);
+    let by_hand = ByHand::new(&evidence_in(out.path()));
+    let challenge = |protocol: u32, probes: &str, phases: &str| {
+        format!(
+            "{{\"challenge\":{{\"protocol\":{protocol},\"nonce\":\"n\",\"probes\":[{probes}],\
+             \"phases\":[{phases}],\"probe_deadline_ms\":1000,\"overall_deadline_ms\":5000,\
+             \"env_canary\":\"X\",\"accept_missing\":[]}}}}\n"
+        )
+    };
+    let all = "\"engine\",\"locked\"";
+    for (line, status, wanted) in [
+        (String::new(), 3, "standard input was closed"),
+        ("{\"challenge\":".into(), 3, "standard input was closed"),
+        ("hello\n".into(), 2, "malformed"),
+        ("{\"challenge\":{}}\n".into(), 2, "malformed"),
+        ("x".repeat(70_000), 2, "too long"),
+        (challenge(2, "", all), 2, "protocol 2"),
+        (challenge(1, "\"PR-NO-1\"", all), 2, "no probe is called"),
+        (
+            challenge(1, "\"PR-NET-1\"", "\"locked\",\"engine\""),
+            2,
+            "phases must be in order",
+        ),
+    ] {
+        let mut command = by_hand.command();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // It may have ended before it has read everything.
+        let _ = child.stdin.take().unwrap().write_all(line.as_bytes());
+        let said = said(child.wait_with_output().unwrap());
+        assert_eq!(said.status, status, "{wanted}: {said:?}");
+        let lines: Vec<&str> = said.stdout.lines().collect();
+        assert_eq!(lines.len(), 2, "{wanted}: {said:?}");
+        assert!(lines[0].contains("\"hello\""), "{said:?}");
+        assert!(
+            lines[1].contains("\"refused\"") && lines[1].contains(wanted),
+            "{said:?}"
+        );
+    }
+}
