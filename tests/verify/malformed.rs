@@ -2,9 +2,10 @@
 //! any, and never a decision.
 
 use super::real;
-use crate::common::{Said, run, tool, verify};
+use crate::common::{Said, need, run, tool, verify};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 fn refused(name: &str, bytes: &[u8]) -> Said {
     let folder = tempfile::tempdir().unwrap();
@@ -120,11 +121,15 @@ fn a_file_that_cannot_be_read_is_refused() {
     // Sparse: 17 MB that nobody has to write.
     fs::File::create(&large).unwrap().set_len(17 << 20).unwrap();
     let missing = folder.path().join("missing.json");
+    // Nobody ever writes into it: whoever waits for that waits for ever.
+    let pipe = folder.path().join("pipe.json");
+    need("coreutils", Command::new("mkfifo").arg(&pipe));
     for (path, wanted) in [
         (large.as_path(), "more than 16777216 bytes"),
         (missing.as_path(), "No such file"),
         (folder.path(), "it is a directory"),
-        (Path::new("/dev/zero"), "more than 16777216 bytes"),
+        (Path::new("/dev/zero"), "it is not a regular file"),
+        (pipe.as_path(), "it is not a regular file"),
     ] {
         let said = verify(path, &[]);
         said.failed(2, "evidence.unreadable");
