@@ -14,6 +14,7 @@ fn main() {
         "evidence-schema/src",
         "evidence-schema/Cargo.toml",
         "evidence-schema/matrix-rev4.json",
+        "seccomp",
         "Cargo.toml",
         "Cargo.lock",
     ] {

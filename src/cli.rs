@@ -68,6 +68,9 @@ pub enum Command {
     /// List the probes: what each does, what must come back, and why.
     #[command(after_help = "Example: tki-attest probes --format json | jq '.[].probe_id'")]
     Probes(ProbesArgs),
+    /// Look at a seccomp profile: find mistakes, explain it, find the smallest one.
+    #[command(after_help = "Example: tki-attest seccomp lint seccomp/targeted-deny.json")]
+    Seccomp(SeccompArgs),
     /// Remove what an interrupted run left behind, and nothing else.
     #[command(after_help = "Example: tki-attest clean --dry-run\n\n\
                             Containers are found by the label dev.tki.attest.run.")]
@@ -173,6 +176,8 @@ impl Venue {
 pub enum Controls {
     /// No control runs.
     None,
+    /// Every control, none of which opens a way out.
+    Safe,
 }
 
 /// Arguments of `run`.
@@ -190,9 +195,10 @@ pub struct RunArgs {
     /// Limits of the sandbox, as a TOML file.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// Control runs, in which a boundary is relaxed so that its probe must flip.
-    #[arg(long, value_enum, default_value = "none")]
-    pub controls: Controls,
+    /// Control runs, in which a boundary is relaxed so that its probe must flip
+    /// [default: safe for vps and ci, none for dev].
+    #[arg(long, value_enum)]
+    pub controls: Option<Controls>,
     /// Directory for the evidence.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub out: PathBuf,
@@ -230,6 +236,53 @@ pub struct VerifyArgs {
 /// Arguments of `probes`.
 #[derive(Debug, Args)]
 pub struct ProbesArgs {
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `seccomp`.
+#[derive(Debug, Args)]
+pub struct SeccompArgs {
+    /// What to do with the profile.
+    #[command(subcommand)]
+    pub command: SeccompCommand,
+}
+
+/// What to do with a profile.
+#[derive(Debug, Subcommand)]
+pub enum SeccompCommand {
+    /// Find mistakes and ways past a profile; exit 1 if there is one.
+    #[command(after_help = "Example: tki-attest seccomp lint my-profile.json")]
+    Lint(ProfileArgs),
+    /// Say what a profile allows and why, in groups.
+    #[command(after_help = "Example: tki-attest seccomp explain -v deny-by-default")]
+    Explain(ProfileArgs),
+    /// Find the smallest allow-list under which every probe still passes, by running it.
+    #[command(after_help = "Example: tki-attest seccomp derive --from deny-by-default")]
+    Derive(DeriveArgs),
+}
+
+/// A profile to read.
+#[derive(Debug, Args)]
+pub struct ProfileArgs {
+    /// targeted-deny, deny-by-default, or a file in Docker's JSON form.
+    #[arg(value_name = "PROFILE")]
+    pub profile: String,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `seccomp derive`.
+#[derive(Debug, Args)]
+pub struct DeriveArgs {
+    /// The allow-list to start from.
+    #[arg(long, value_name = "PROFILE", default_value = "deny-by-default")]
+    pub from: String,
+    /// Which engine.
+    #[command(flatten)]
+    pub engine: EngineArgs,
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

@@ -15,7 +15,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 #[test]
-fn both_profiles_pass_all_twelve_probes_and_verify_accepts_both() {
+fn both_profiles_pass_every_probe_and_verify_accepts_both() {
     let _engine = shared_engine();
     let folder = tempfile::tempdir().unwrap();
     let layout = folder.path().join("layout");
@@ -27,17 +27,17 @@ fn both_profiles_pass_all_twelve_probes_and_verify_accepts_both() {
         let lines = said.stdout.lines();
         assert_eq!(
             lines.filter(|line| line.contains(" PASS  ")).count(),
-            12,
+            52,
             "{said:?}"
         );
         assert!(
-            said.stdout.contains("SANDBOX_ATTESTED  12 of 12"),
+            said.stdout.contains("SANDBOX_ATTESTED  52 of 52"),
             "{said:?}"
         );
 
         let path = evidence_in(&out);
         let evidence = read_json(&path);
-        assert_eq!(evidence["summary"]["passed"], 12);
+        assert_eq!(evidence["summary"]["passed"], 52);
         assert_eq!(evidence["seccomp_profile"], profile);
         assert_eq!(evidence["inventory"]["unchanged"], true);
         let accepted = verify(&path, &["--require-artifacts"]);
@@ -187,7 +187,10 @@ fn an_existing_evidence_file_is_never_touched() {
         })
         .collect();
     for child in &mut running {
-        assert!(child.wait().unwrap().success());
+        // Four at once may keep each other from using up their CPU quota, which
+        // is then not proven; the evidence is written all the same.
+        let status = child.wait().unwrap().code();
+        assert!(matches!(status, Some(0 | 3)), "{status:?}");
     }
     assert_eq!(fs::read(&first).unwrap(), bytes);
     let names = names_in(out.path());
@@ -295,7 +298,7 @@ fn something_that_appears_during_the_run_is_seen_and_blocks() {
     let evidence = read_json(&path);
     assert_eq!(evidence["inventory"]["unchanged"], false);
     assert_eq!(evidence["status"], "SANDBOX_ATTESTATION_PARTIAL");
-    assert_eq!(evidence["summary"]["passed"], 12);
+    assert_eq!(evidence["summary"]["passed"], 52);
     let verified = verify(&path, &[]);
     assert_eq!(verified.status, 3, "{verified:?}");
     assert!(verified.stdout.contains("EV-INVENTORY"), "{verified:?}");
@@ -328,7 +331,25 @@ fn a_profile_that_denies_nothing_is_disproved() {
         .filter(|probe| probe["verdict"] == "FAIL")
         .map(|probe| probe["probe_id"].as_str().unwrap())
         .collect();
-    assert_eq!(failed, ["PR-NET-1", "PR-SOCK-1", "PR-PTRACE-1"]);
+    assert_eq!(
+        failed,
+        [
+            "PR-NET-1",
+            "PR-SOCK-1",
+            "PR-PTRACE-1",
+            "XP-URING",
+            "XP-PROGRAMS",
+            "XP-KEYRING",
+            "XP-ADMIN",
+            "XP-HANDLES",
+            "XP-PROCESSES",
+            "XP-PERSONALITY",
+            "XP-TTY",
+            "XP-MOUNT-API",
+            "XP-NS-MAKE",
+            "XP-ABI-SWEEP",
+        ]
+    );
     let verified = verify(&path, &["--require-artifacts"]);
     assert_eq!(verified.status, 1, "{verified:?}");
     assert!(

@@ -292,7 +292,9 @@ fn in_its_sandbox_it_does_nothing_without_a_proper_challenge() {
         format!(
             "{{\"challenge\":{{\"protocol\":{protocol},\"nonce\":\"n\",\"probes\":[{probes}],\
              \"phases\":[{phases}],\"probe_deadline_ms\":1000,\"overall_deadline_ms\":5000,\
-             \"env_canary\":\"X\",\"accept_missing\":[]}}}}\n"
+             \"lock\":true,\"env_canary\":\"X\",\"host_canary\":\"/x\",\"limits\":{{\"pids\":0,\
+             \"memory_bytes\":0,\"out_bytes\":0,\"tmp_bytes\":0,\"nofile\":0,\
+             \"cpu_period_us\":0,\"cpu_quota_us\":0}},\"accept_missing\":[]}}}}\n"
         )
     };
     let all = "\"engine\",\"locked\"";

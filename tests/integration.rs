@@ -1,6 +1,8 @@
 //! One binary for all tests that go through the command line, an engine or
 //! another tool. Each module is a capability.
 
+/// The whole battery: controls that flip their probes, weakened profiles that fail.
+mod battery;
 /// Running the tool, engines and other tools; temporary directories.
 mod common;
 /// Attesting on a real Docker Engine: what must work.
@@ -13,5 +15,7 @@ mod image;
 mod inspector;
 /// What is left behind when a run is interrupted, killed or abandoned.
 mod leftovers;
+/// Reading seccomp profiles: lint, explain, derive.
+mod seccomp;
 /// Evidence against jq and its schema; every edit is refused.
 mod verify;

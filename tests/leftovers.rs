@@ -36,7 +36,16 @@ impl Held {
             Reaction::Pass
         });
         let mut command = tool();
-        command.args(["run", "--venue", "vps", "--host", &proxy.host(), "--out"]);
+        command.args([
+            "run",
+            "--controls",
+            "none",
+            "--venue",
+            "vps",
+            "--host",
+            &proxy.host(),
+            "--out",
+        ]);
         command
             .arg(out)
             .stdout(Stdio::piped())

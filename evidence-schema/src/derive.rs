@@ -1,14 +1,16 @@
 //! Everything in evidence that follows from what was recorded. `run` fills it
 //! in with these functions; `verify` fills it in again and compares.
 
-use crate::catalogue::{CANONICAL, ProbeSpec};
+use crate::catalogue::{self, ProbeSpec};
+use crate::controls;
 use crate::evidence::{
-    Evidence, Holdings, Inventory, ProbeResult, RawFacts, Status, Summary, Verdict,
+    ControlResult, Evidence, Holdings, Inventory, ProbeResult, RawFacts, Status, Summary, Verdict,
 };
 use crate::judge;
 use crate::matrix::Matrix;
 use crate::observation::Observation;
 use crate::settings;
+use crate::transcript::Heard;
 use crate::witness;
 
 /// The result of one probe. `artifact_path` is left as it is given.
@@ -30,10 +32,72 @@ pub fn probe_result(
         artifact_path,
         requirements: probe.requirements.iter().map(|r| (*r).into()).collect(),
         tests: matrix.tests_of(probe.id),
+        calibrated_by: Vec::new(),
+        denied_by: Vec::new(),
+        layers: 0,
         enforced_by: judge::enforced_by(probe, &observations),
         reasons: judgement.reasons,
         observations,
     }
+}
+
+/// What the controls show about each probe: which of them made it fail, which
+/// layers had to go for that, and how many of them at least.
+fn calibrate(probes: &mut [ProbeResult], controls: &mut [ControlResult]) {
+    for control in controls.iter_mut() {
+        // What must flip is ours to say, not the bundle's.
+        match controls::find(&control.control) {
+            Some(known) => {
+                let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
+                control.relaxed = known.relaxed.to_owned();
+                control.layers = list(known.layers);
+                control.probes = controls::probes(known).map(str::to_owned).collect();
+                control.must_flip = list(known.must_flip);
+                control.may_flip = list(known.may_flip);
+                control.holds = known.holds(&control.flipped);
+            }
+            None => control.holds = false,
+        }
+    }
+    for probe in probes {
+        let flipping: Vec<&ControlResult> = controls
+            .iter()
+            .filter(|control| control.flipped.contains(&probe.probe_id))
+            .collect();
+        let fewest = flipping.iter().map(|control| control.layers.len()).min();
+        let mut layers: Vec<String> = flipping
+            .iter()
+            .filter(|control| Some(control.layers.len()) == fewest)
+            .flat_map(|control| control.layers.iter().cloned())
+            .collect();
+        layers.sort();
+        layers.dedup();
+        probe.calibrated_by = flipping.iter().map(|c| c.control.clone()).collect();
+        probe.denied_by = layers;
+        probe.layers = u32::try_from(fewest.unwrap_or(0)).unwrap_or(u32::MAX);
+    }
+}
+
+/// Probes that did not pass in a control, sorted. They are judged by the same
+/// rules as the run itself, against the profile that stood there.
+pub fn flipped(control: &controls::Control, heard: &Heard, run: &RawFacts) -> Vec<String> {
+    let raw = RawFacts {
+        host_namespaces: run.host_namespaces.clone(),
+        seccomp_profile: control
+            .profile()
+            .map_or_else(|| run.seccomp_profile.clone(), str::to_owned),
+        ..heard.raw.clone()
+    };
+    let mut flipped: Vec<String> = controls::probes(control)
+        .filter_map(catalogue::find)
+        .filter(|probe| {
+            let seen = heard.observations_of(probe.id);
+            judge::judge(probe, &seen, &raw).verdict != Verdict::Pass
+        })
+        .map(|probe| probe.id.to_owned())
+        .collect();
+    flipped.sort();
+    flipped
 }
 
 /// Nothing but our own image changed.
@@ -58,11 +122,11 @@ pub fn summary(probes: &[ProbeResult]) -> Summary {
         }
     };
     let count = |wanted: Verdict| {
-        let matching = CANONICAL.iter().filter(|probe| verdict(probe) == wanted);
+        let matching = catalogue::all().filter(|probe| verdict(probe) == wanted);
         u32::try_from(matching.count()).unwrap_or(u32::MAX)
     };
     Summary {
-        required: u32::try_from(CANONICAL.len()).unwrap_or(u32::MAX),
+        required: u32::try_from(catalogue::all().count()).unwrap_or(u32::MAX),
         passed: count(Verdict::Pass),
         failed: count(Verdict::Fail),
         unproven: count(Verdict::Unproven),
@@ -72,10 +136,12 @@ pub fn summary(probes: &[ProbeResult]) -> Summary {
 /// What the run came to.
 pub fn status(evidence: &Evidence) -> Status {
     let disagreement = evidence.witnesses.agreement.iter().any(|row| !row.agree);
+    let broken_control = evidence.controls.iter().any(|control| !control.holds);
     if evidence.summary.failed > 0 || disagreement {
         Status::SandboxAttestationFailed
     } else if evidence.summary.passed != evidence.summary.required
         || !evidence.inventory.unchanged
+        || broken_control
         || !deviations(evidence).is_empty()
         || !settings::shortfalls(&evidence.sandbox.configured).is_empty()
     {
@@ -110,11 +176,23 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
                 .to_owned(),
         );
     }
+    let uncalibrated: Vec<&str> = evidence
+        .probes
+        .iter()
+        .filter(|probe| probe.calibrated_by.is_empty())
+        .map(|probe| probe.probe_id.as_str())
+        .collect();
     if evidence.controls.is_empty() {
         lines.push(
             "That each probe would have failed without its boundary: no controls were run."
                 .to_owned(),
         );
+    } else if !uncalibrated.is_empty() {
+        lines.push(format!(
+            "That these probes would have failed without their boundary, since no control made \
+             them: {}.",
+            uncalibrated.join(", ")
+        ));
     }
     if !evidence.witnesses.outside.available {
         lines.push(format!(
@@ -146,7 +224,7 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
 /// Fills in everything that follows from the recorded facts.
 pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
     for result in &mut evidence.probes {
-        if let Some(spec) = crate::catalogue::find(&result.probe_id) {
+        if let Some(spec) = catalogue::find(&result.probe_id) {
             *result = probe_result(
                 spec,
                 std::mem::take(&mut result.observations),
@@ -156,10 +234,11 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
             );
         }
     }
+    calibrate(&mut evidence.probes, &mut evidence.controls);
     evidence.witnesses = witness::witnesses(
         &evidence.raw,
         &evidence.sandbox.configured,
-        evidence.witnesses.outside.clone(),
+        &evidence.witnesses.outside,
     );
     evidence.inventory.unchanged = unchanged(&evidence.inventory);
     evidence.matrix = matrix.bind(&evidence.probes);

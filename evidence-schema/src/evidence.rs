@@ -58,6 +58,8 @@ pub struct Evidence {
     pub matrix: Vec<MatrixRow>,
     /// Kernel texts, verbatim.
     pub raw: RawFacts,
+    /// Worth knowing, never judged.
+    pub information: Vec<Information>,
     /// Files beside this one.
     pub artifacts: Vec<Artifact>,
     /// The count of verdicts.
@@ -329,6 +331,13 @@ pub struct ProbeResult {
     pub requirements: Vec<String>,
     /// Acceptance tests that it is bound to.
     pub tests: Vec<u32>,
+    /// Controls that made it fail.
+    pub calibrated_by: Vec<String>,
+    /// Layers without which it fails, found by the controls: `seccomp`,
+    /// `namespace`, `mount`, `capability`, `limit`, `lock`, `identity`, `env`.
+    pub denied_by: Vec<String>,
+    /// How many of them had to go before it failed; 0 if no control made it.
+    pub layers: u32,
     /// Who denied it, where that is not the engine: `inspector` or `launcher`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforced_by: Option<String>,
@@ -344,14 +353,32 @@ pub struct ProbeResult {
 pub struct ControlResult {
     /// The control's name.
     pub control: String,
-    /// The boundaries that were relaxed.
-    pub relaxed: Vec<String>,
+    /// What was relaxed, for a reader.
+    pub relaxed: String,
+    /// The layers that were relaxed.
+    pub layers: Vec<String>,
+    /// Probes that were run.
+    pub probes: Vec<String>,
     /// Probes that must flip, no more and no fewer.
     pub must_flip: Vec<String>,
+    /// Probes that may flip too, where the kernel has what they try.
+    pub may_flip: Vec<String>,
     /// Probes that flipped.
     pub flipped: Vec<String>,
-    /// The two sets are equal.
+    /// All flipped that must, and none besides those that may.
     pub holds: bool,
+    /// The conversation, relative to the evidence.
+    pub artifact_path: String,
+}
+
+/// Something worth knowing that is never judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Information {
+    /// What it is.
+    pub name: String,
+    /// What was found, cut if it is long.
+    pub value: String,
 }
 
 /// An acceptance test and what its probes came to.
@@ -394,6 +421,38 @@ pub struct RawFacts {
     pub proc_self_cgroup: String,
     /// `/proc/version`
     pub proc_version: String,
+    /// The namespaces that the inspector is in.
+    pub namespaces: Vec<String>,
+    /// The namespaces of the host's tool, to compare with; empty if unknown.
+    pub host_namespaces: Vec<String>,
+    /// What the host read of the container's process; empty if it could not.
+    pub outside: OutsideFacts,
+    /// The seccomp profile, as it was handed to the engine.
+    pub seccomp_profile: String,
+}
+
+/// Kernel texts about the container's process, as the host read them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutsideFacts {
+    /// `/proc/PID/status`
+    pub status: String,
+    /// `/proc/PID/mountinfo`
+    pub mountinfo: String,
+    /// `/proc/PID/net/dev`
+    pub net_dev: String,
+    /// `/proc/PID/limits`
+    pub limits: String,
+    /// `/proc/PID/uid_map`
+    pub uid_map: String,
+    /// `/proc/PID/gid_map`
+    pub gid_map: String,
+    /// Its namespaces.
+    pub namespaces: Vec<String>,
+    /// Its descriptors and what each is.
+    pub descriptors: String,
+    /// Limits of its cgroup, as `name=value`.
+    pub cgroup: Vec<String>,
 }
 
 /// A file beside the evidence.

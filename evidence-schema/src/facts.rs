@@ -17,6 +17,8 @@ pub struct Mount {
     pub fs_type: String,
     /// Options of the file system.
     pub super_options: Vec<String>,
+    /// Mounts below it appear elsewhere too.
+    pub shared: bool,
 }
 
 impl Mount {
@@ -61,6 +63,7 @@ fn mount(line: &str) -> Option<Mount> {
         options: list(own[5]),
         fs_type: file_system[0].into(),
         super_options: list(file_system[2]),
+        shared: own[6..].iter().any(|field| field.starts_with("shared:")),
     })
 }
 
@@ -85,6 +88,24 @@ pub fn mount_summary(mounts: &[Mount]) -> String {
         .map(|mount| {
             let access = if mount.is_read_only() { "ro" } else { "rw" };
             alloc::format!("{} {access} {}", mount.mount_point, mount.fs_type)
+        })
+        .collect();
+    words.join("; ")
+}
+
+/// A mount table's flags in one line: those that bear on safety.
+pub fn flags_summary(mounts: &[Mount]) -> String {
+    let words: Vec<String> = mounts
+        .iter()
+        .map(|mount| {
+            let mut flags: Vec<&str> = ["ro", "nosuid", "nodev", "noexec"]
+                .into_iter()
+                .filter(|flag| mount.has(flag))
+                .collect();
+            if mount.shared {
+                flags.push("shared");
+            }
+            alloc::format!("{} {}", mount.mount_point, flags.join(","))
         })
         .collect();
     words.join("; ")
@@ -126,6 +147,20 @@ pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
+/// User ids, group ids and supplementary groups of a status, in one line.
+pub fn identity(status: &str) -> Option<String> {
+    let field = |name: &str| -> Option<String> {
+        let words: Vec<&str> = status_field(status, name)?.split_whitespace().collect();
+        Some(words.join(" "))
+    };
+    Some(alloc::format!(
+        "uid {} gid {} groups {}",
+        field("Uid")?,
+        field("Gid")?,
+        field("Groups")?
+    ))
+}
+
 /// The five capability sets of a process.
 pub const CAPABILITY_SETS: &[&str] = &["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
 
@@ -134,6 +169,14 @@ pub fn limit<'a>(limits: &'a str, row: &str) -> Option<(&'a str, &'a str)> {
     let rest = limits.lines().find_map(|line| line.strip_prefix(row))?;
     let mut words = rest.split_whitespace();
     Some((words.next()?, words.next()?))
+}
+
+/// A row of a cgroup's `*.stat` file.
+pub fn stat_row(stat: &str, name: &str) -> Option<u64> {
+    stat.lines().find_map(|line| {
+        let (key, value) = line.split_once(' ')?;
+        (key == name).then(|| value.trim().parse().ok())?
+    })
 }
 
 #[cfg(test)]

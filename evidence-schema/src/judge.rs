@@ -90,10 +90,13 @@ fn judge_operation(
             return judgement.worsen(Verdict::Unproven, format!("{place}: observed twice"));
         }
     };
-    if matches!(seen.state, State::NotReached | State::Error) {
+    if matches!(seen.state, State::NotReached | State::Error)
+        && operation.expect != Expect::Recorded
+    {
         return judgement.worsen(Verdict::Unproven, format!("{place}: {}", seen.proof()));
     }
     match operation.expect {
+        Expect::Recorded => {}
         Expect::Denied(errnos) => match seen.state {
             State::Denied if is_accepted_denial(seen, errnos) => {}
             State::Denied => judgement.worsen(
@@ -128,7 +131,9 @@ fn is_accepted_denial(seen: &Observation, errnos: &[&str]) -> bool {
     match (&seen.errno, &seen.signal) {
         (Some(errno), None) => errnos.contains(&errno.as_str()) && seen.returned == Some(-1),
         (None, Some(signal)) => {
-            signal == "SIGSYS" && errnos.contains(&"EPERM") && seen.returned.is_none()
+            let accepted = errnos.contains(&signal.as_str());
+            let filter = signal == "SIGSYS" && errnos.contains(&"EPERM");
+            (accepted || filter) && seen.returned.is_none()
         }
         _ => false,
     }

@@ -27,10 +27,17 @@
 
 extern crate alloc;
 
+/// The profile that denies what is on the floor and allows the rest (4a).
+pub const TARGETED_DENY: &str = include_str!("../../seccomp/targeted-deny.json");
+/// The profile that allows what the inspector needs and denies the rest (4b).
+pub const DENY_BY_DEFAULT: &str = include_str!("../../seccomp/deny-by-default.json");
+
 pub mod catalogue;
+pub mod controls;
 pub mod errno;
 pub mod facts;
 pub mod observation;
+pub mod syscalls;
 pub mod wire;
 
 #[cfg(feature = "std")]
@@ -44,11 +51,15 @@ pub mod matrix;
 #[cfg(feature = "std")]
 pub mod schema;
 #[cfg(feature = "std")]
+pub mod seccomp;
+#[cfg(feature = "std")]
 pub mod settings;
 #[cfg(feature = "std")]
 pub mod stamp;
 #[cfg(feature = "std")]
 pub mod strict;
+#[cfg(feature = "std")]
+pub mod transcript;
 #[cfg(feature = "std")]
 pub mod venue;
 #[cfg(feature = "std")]

@@ -17,6 +17,10 @@ pub struct Settings {
     pub uts: String,
     /// User namespace mode (`default` is the engine's own).
     pub userns: String,
+    /// Cgroup namespace mode (`private`).
+    pub cgroupns: String,
+    /// The host name inside.
+    pub hostname: String,
     /// Privileged container.
     pub privileged: bool,
     /// Root file system read-only.
@@ -38,6 +42,9 @@ pub struct Settings {
     /// SHA-256 of the seccomp profile's bytes; `unconfined` or `default` if it
     /// is one of these.
     pub seccomp: String,
+    /// Paths of /proc and /sys are masked and frozen as the engine does by
+    /// default.
+    pub system_paths_masked: bool,
     /// Host devices passed in.
     pub devices: Vec<String>,
     /// Most processes.
@@ -46,8 +53,10 @@ pub struct Settings {
     pub memory_bytes: i64,
     /// Memory and swap, in bytes; equal to `memory_bytes` means no swap.
     pub memory_swap_bytes: i64,
-    /// CPU quota in billionths of a CPU.
-    pub nano_cpus: i64,
+    /// Period of the CPU quota, in microseconds.
+    pub cpu_period_us: i64,
+    /// CPU time in each period, in microseconds.
+    pub cpu_quota_us: i64,
     /// Resource limits.
     pub ulimits: Vec<Ulimit>,
     /// The engine removes the container when it ends.
@@ -137,6 +146,7 @@ pub fn shortfalls(settings: &Settings) -> Vec<String> {
         ("pid", &settings.pid),
         ("uts", &settings.uts),
         ("userns", &settings.userns),
+        ("cgroupns", &settings.cgroupns),
     ] {
         let own = mode != "host" && !mode.starts_with("container:");
         require(own, &format!("the {name} namespace is not its own"));
@@ -187,7 +197,14 @@ pub fn shortfalls(settings: &Settings) -> Vec<String> {
     require(settings.devices.is_empty(), "host devices are passed in");
     require(settings.pids_limit > 0, "there is no pids limit");
     require(settings.memory_bytes > 0, "there is no memory limit");
-    require(settings.nano_cpus > 0, "there is no CPU limit");
+    require(
+        settings.cpu_quota_us > 0 && settings.cpu_period_us > 0,
+        "there is no CPU limit",
+    );
+    require(
+        settings.system_paths_masked,
+        "paths of /proc and /sys are not masked",
+    );
     for name in ["nofile", "nproc"] {
         require(
             settings

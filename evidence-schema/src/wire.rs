@@ -52,11 +52,39 @@ pub struct Challenge {
     pub probe_deadline_ms: u32,
     /// How long everything may take before the inspector ends by itself.
     pub overall_deadline_ms: u32,
+    /// Stack the inspector's own filter at the start of phase `locked`. Only
+    /// the control that calibrates the lock leaves it off.
+    pub lock: bool,
     /// An environment variable's name that must not be visible inside.
     pub env_canary: String,
+    /// The path of a file that the host made for this run.
+    pub host_canary: String,
+    /// Limits to run into.
+    pub limits: Limits,
     /// Missing invariants that the launcher knows of and accepts: the
     /// inspector does nothing in a container that lacks any other.
     pub accept_missing: Vec<String>,
+}
+
+/// Limits that the launcher set, for the probes that run into them. A limit of
+/// 0 was not set, and its probe says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Processes.
+    pub pids: u32,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// Bytes behind /out.
+    pub out_bytes: u64,
+    /// Bytes of /tmp.
+    pub tmp_bytes: u64,
+    /// Open files.
+    pub nofile: u32,
+    /// Period of the CPU quota, in microseconds.
+    pub cpu_period_us: u32,
+    /// CPU time in each period, in microseconds.
+    pub cpu_quota_us: u32,
 }
 
 /// What the inspector may say.
@@ -67,6 +95,8 @@ pub enum InspectorMessage {
     Hello(Hello),
     /// A kernel text.
     Raw(Raw),
+    /// Something worth knowing that is never judged.
+    Info(Raw),
     /// One observation of one probe.
     Observation(ProbeObservation),
     /// The inspector stops here, and why.

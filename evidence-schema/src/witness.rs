@@ -3,7 +3,7 @@
 //! A configuration that nobody looked at from inside is a claim; a reading that
 //! the configuration contradicts is a bug or a lie. Only both together count.
 
-use crate::evidence::{Agreement, NamedFact, RawFacts, Witness, Witnesses};
+use crate::evidence::{Agreement, NamedFact, OutsideFacts, RawFacts, Witness, Witnesses};
 use crate::facts;
 use crate::settings::Settings;
 
@@ -52,6 +52,14 @@ pub fn configured(settings: &Settings) -> Vec<NamedFact> {
         fact("capabilities", capabilities),
         fact("binds", binds.join(", ")),
     ];
+    for (name, value) in [
+        ("pids", settings.pids_limit),
+        ("memory", settings.memory_bytes),
+        ("cpu_quota_us", settings.cpu_quota_us),
+        ("cpu_period_us", settings.cpu_period_us),
+    ] {
+        facts.push(fact(&format!("limit.{name}"), value.to_string()));
+    }
     for limit in &settings.ulimits {
         facts.push(fact(
             &format!("limit.{}", limit.name),
@@ -63,39 +71,95 @@ pub fn configured(settings: &Settings) -> Vec<NamedFact> {
 
 /// What the inspector's kernel texts say.
 pub fn inside(raw: &RawFacts) -> Vec<NamedFact> {
-    let mut facts_seen = Vec::new();
-    let names = facts::interfaces(&raw.proc_net_dev);
-    if !names.is_empty() {
-        let network = if names == ["lo"] {
-            "none".into()
-        } else {
-            names.join(",")
-        };
-        facts_seen.push(fact("network", network));
-    }
-    if let Ok(mounts) = facts::mounts(&raw.mountinfo) {
-        for mount in mounts.iter().filter(|mount| mount.mount_point == "/") {
-            facts_seen.push(fact("rootfs", access(mount.is_read_only())));
-        }
-        let mut binds: Vec<String> = mounts
-            .iter()
-            .filter(|mount| is_bind(mount))
-            .map(|mount| format!("{} {}", mount.mount_point, access(mount.is_read_only())))
-            .collect();
-        binds.sort();
-        facts_seen.push(fact("binds", binds.join(", ")));
-    }
-    facts_seen.extend(from_status(&raw.proc_self_status));
-    for (name, row) in [("nofile", "Max open files"), ("nproc", "Max processes")] {
-        if let Some((soft, hard)) = facts::limit(&raw.proc_self_limits, row) {
-            facts_seen.push(fact(&format!("limit.{name}"), format!("{soft}:{hard}")));
+    let mut seen = Vec::new();
+    seen.extend(from_net_dev(&raw.proc_net_dev));
+    seen.extend(from_mounts(&raw.mountinfo));
+    seen.extend(from_status(&raw.proc_self_status, "", ""));
+    seen.extend(from_limits(&raw.proc_self_limits));
+    seen.extend(from_namespaces(&raw.namespaces));
+    seen
+}
+
+/// What the host read of the container's process.
+pub fn outside(texts: &OutsideFacts) -> Vec<NamedFact> {
+    let mut seen = Vec::new();
+    seen.extend(from_net_dev(&texts.net_dev));
+    seen.extend(from_mounts(&texts.mountinfo));
+    seen.extend(from_status(&texts.status, &texts.uid_map, &texts.gid_map));
+    seen.extend(from_limits(&texts.limits));
+    seen.extend(from_namespaces(&texts.namespaces));
+    for entry in &texts.cgroup {
+        if let Some((name, value)) = entry.split_once('=') {
+            seen.push(fact(&format!("limit.{name}"), value));
         }
     }
-    facts_seen
+    seen
+}
+
+fn from_net_dev(text: &str) -> Option<NamedFact> {
+    let names = facts::interfaces(text);
+    match names.as_slice() {
+        [] => None,
+        ["lo"] => Some(fact("network", "none")),
+        names => Some(fact("network", names.join(","))),
+    }
+}
+
+fn from_mounts(text: &str) -> Vec<NamedFact> {
+    let Ok(mounts) = facts::mounts(text) else {
+        return Vec::new();
+    };
+    let roots = mounts.iter().filter(|mount| mount.mount_point == "/");
+    let mut seen: Vec<NamedFact> = roots
+        .map(|mount| fact("rootfs", access(mount.is_read_only())))
+        .collect();
+    let mut binds: Vec<String> = mounts
+        .iter()
+        .filter(|mount| is_bind(mount))
+        .map(|mount| format!("{} {}", mount.mount_point, access(mount.is_read_only())))
+        .collect();
+    binds.sort();
+    seen.push(fact("binds", binds.join(", ")));
+    seen
+}
+
+fn from_limits(text: &str) -> Vec<NamedFact> {
+    [("nofile", "Max open files"), ("nproc", "Max processes")]
+        .into_iter()
+        .filter_map(|(name, row)| {
+            let (soft, hard) = facts::limit(text, row)?;
+            Some(fact(&format!("limit.{name}"), format!("{soft}:{hard}")))
+        })
+        .collect()
+}
+
+fn from_namespaces(links: &[String]) -> Vec<NamedFact> {
+    links
+        .iter()
+        .filter_map(|link| {
+            let (kind, _) = link.split_once(':')?;
+            Some(fact(&format!("namespace.{kind}"), link))
+        })
+        .collect()
+}
+
+/// An id of the host as the container knows it, by its map. An empty map means
+/// that the text was read inside.
+fn mapped(id: &str, map: &str) -> String {
+    let Ok(number) = id.parse::<u64>() else {
+        return id.to_owned();
+    };
+    let found = map.lines().find_map(|line| {
+        let mut words = line.split_whitespace().map(|word| word.parse::<u64>().ok());
+        let (inner, outer, count) = (words.next()??, words.next()??, words.next()??);
+        let offset = number.checked_sub(outer)?;
+        (offset < count).then(|| (inner + offset).to_string())
+    });
+    found.unwrap_or_else(|| id.to_owned())
 }
 
 /// Facts of a `/proc/PID/status`, whoever read it.
-fn from_status(status: &str) -> Vec<NamedFact> {
+fn from_status(status: &str, uid_map: &str, gid_map: &str) -> Vec<NamedFact> {
     let mut out = Vec::new();
     let effective = |name: &str| {
         facts::status_field(status, name)
@@ -103,6 +167,7 @@ fn from_status(status: &str) -> Vec<NamedFact> {
             .map(str::to_owned)
     };
     if let (Some(uid), Some(gid)) = (effective("Uid"), effective("Gid")) {
+        let (uid, gid) = (mapped(&uid, uid_map), mapped(&gid, gid_map));
         out.push(fact("user", format!("{uid}:{gid}")));
     }
     if let Some(bit) = facts::status_field(status, "NoNewPrivs") {
@@ -179,11 +244,21 @@ pub fn agreement(inside: &Witness, outside: &Witness, configured: &Witness) -> V
 }
 
 /// All witnesses of a run, their facts derived from what was recorded.
-pub fn witnesses(raw: &RawFacts, configured_settings: &Settings, outside: Witness) -> Witnesses {
+/// `outside` says whether the host could look, and where.
+pub fn witnesses(raw: &RawFacts, configured_settings: &Settings, outside: &Witness) -> Witnesses {
     let inside = Witness {
         available: true,
         source: "the inspector, from /proc inside the container".into(),
         facts: inside(raw),
+    };
+    let outside = Witness {
+        available: outside.available,
+        source: outside.source.clone(),
+        facts: if outside.available {
+            self::outside(&raw.outside)
+        } else {
+            Vec::new()
+        },
     };
     let configured = Witness {
         available: true,

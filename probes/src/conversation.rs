@@ -4,7 +4,7 @@ use crate::families::{Context, environment};
 use crate::runner::{self, Deadlines, Stop};
 use crate::selfcheck::{self, Invariant};
 use crate::sys::{self, Errno, POLLIN, PollFd};
-use crate::{io, lock};
+use crate::{information, io, lock};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -48,11 +48,13 @@ pub fn probe(environment: &[&[u8]]) -> i32 {
     if sys::now_us() == 0 {
         return refuse(BLOCKED, "no clock: no deadline could be kept".into());
     }
-    send(&InspectorMessage::Hello(Hello {
+    let mut out = Output::default();
+    out.send(&InspectorMessage::Hello(Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
         missing: missing.iter().map(|i| i.name.into()).collect(),
     }));
+    out.flush();
     let challenge = match read_challenge() {
         Ok(challenge) => challenge,
         Err((status, reason)) => return refuse(status, reason),
@@ -60,7 +62,7 @@ pub fn probe(environment: &[&[u8]]) -> i32 {
     let started = sys::now_us();
     match plan(&challenge, &missing) {
         Err((status, reason)) => refuse(status, reason),
-        Ok(probes) => match run(&challenge, &probes, environment, started) {
+        Ok(probes) => match run(&mut out, &challenge, &probes, environment, started) {
             Ok(()) => DONE,
             Err(Stop::HostGone) => BLOCKED,
             Err(Stop::Deadline) => refuse(BLOCKED, "the overall deadline has passed".into()),
@@ -79,14 +81,42 @@ fn refusal(missing: &[Invariant]) -> String {
 }
 
 fn refuse(status: i32, reason: String) -> i32 {
-    send(&InspectorMessage::Refused(Refused { reason }));
+    let mut out = Output::default();
+    out.send(&InspectorMessage::Refused(Refused { reason }));
+    out.flush();
     status
 }
 
-fn send(message: &InspectorMessage) {
-    if let Ok(mut line) = serde_json::to_vec(message) {
-        line.push(b'\n');
-        let _ = io::write_all(1, &line);
+/// Standard output, in few large pieces: every piece wakes three programs on
+/// its way to the host, and what wakes them slows the probes.
+#[derive(Default)]
+struct Output {
+    waiting: Vec<u8>,
+}
+
+impl Output {
+    const PIECE: usize = 48 * 1024;
+
+    fn send(&mut self, message: &InspectorMessage) {
+        if let Ok(line) = serde_json::to_vec(message) {
+            self.waiting.extend_from_slice(&line);
+            self.waiting.push(b'\n');
+        }
+        if self.waiting.len() > Self::PIECE {
+            self.flush();
+        }
+    }
+
+    fn send_raw(&mut self, name: &str, text: String) {
+        self.send(&InspectorMessage::Raw(Raw {
+            name: name.into(),
+            text,
+        }));
+    }
+
+    fn flush(&mut self) {
+        let _ = io::write_all(1, &self.waiting);
+        self.waiting.clear();
     }
 }
 
@@ -157,6 +187,7 @@ fn plan(
 }
 
 fn run(
+    out: &mut Output,
     challenge: &Challenge,
     probes: &[&ProbeSpec],
     environment: &[&[u8]],
@@ -169,8 +200,12 @@ fn run(
     };
     let context = Context {
         env_canary: challenge.env_canary.clone(),
+        host_canary: challenge.host_canary.clone(),
+        limits: challenge.limits,
+        descriptors: information::descriptors(),
     };
-    send_raw(
+    out.send_raw("namespaces", information::namespaces());
+    out.send_raw(
         "env_keyset",
         environment::sorted_keys(environment.iter().copied()).join("\n"),
     );
@@ -178,39 +213,46 @@ fn run(
         // A text that the kernel does not have stays out; the judge knows
         // which ones it cannot do without.
         if let Ok(text) = io::read_text(path) {
-            send_raw(name, text);
+            out.send_raw(name, text);
         }
+    }
+    for (name, text) in information::gather() {
+        out.send(&InspectorMessage::Info(Raw {
+            name: name.into(),
+            text,
+        }));
     }
     let mut observations = 0;
     for phase in &challenge.phases {
         let locked = match phase {
-            Phase::Engine => Ok(0),
-            Phase::Locked => lock::stack(),
+            Phase::Locked if challenge.lock => lock::stack(),
+            _ => Ok(0),
         };
         if *phase == Phase::Locked
             && let Ok(text) = io::read_text(c"/proc/self/status")
         {
-            send_raw("proc_self_status_locked", text);
+            out.send_raw("proc_self_status_locked", text);
         }
-        for probe in probes {
+        for probe in probes.iter().filter(|probe| probe.phases.contains(phase)) {
             let seen = match locked {
                 Ok(_) => runner::run(probe, *phase, &context, deadlines)?,
                 Err(errno) => not_locked(probe, errno),
             };
             for seen in seen {
                 observations += 1;
-                send(&InspectorMessage::Observation(ProbeObservation {
+                out.send(&InspectorMessage::Observation(ProbeObservation {
                     probe: probe.id.into(),
                     seen,
                 }));
             }
         }
     }
-    send(&InspectorMessage::Done(Done {
+    out.send(&InspectorMessage::Done(Done {
         nonce: challenge.nonce.clone(),
         observations,
         elapsed_us: sys::now_us() - started,
     }));
+    out.flush();
     Ok(())
 }
 
@@ -226,11 +268,4 @@ fn not_locked(probe: &ProbeSpec, errno: Errno) -> Vec<Observation> {
             ..Observation::new(Phase::Locked, operation.id, State::NotReached)
         })
         .collect()
-}
-
-fn send_raw(name: &str, text: String) {
-    send(&InspectorMessage::Raw(Raw {
-        name: name.into(),
-        text,
-    }));
 }

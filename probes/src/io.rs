@@ -75,3 +75,34 @@ pub fn each_entry(fd: i32, mut visit: impl FnMut(&str, u8)) -> Result<()> {
         }
     }
 }
+
+/// A kernel text without its last newline, or why it cannot be read.
+pub fn read_line(path: &CStr) -> Result<String> {
+    read_text(path).map(|text| text.trim_end().into())
+}
+
+/// Where a symlink leads.
+pub fn read_link(path: &str) -> Result<String> {
+    let mut buffer = [0; 512];
+    let count = sys::readlink(&c_path(path)?, &mut buffer)?;
+    Ok(String::from_utf8_lossy(&buffer[..count]).into_owned())
+}
+
+/// The names in a directory, sorted.
+pub fn list(path: &CStr) -> Result<Vec<String>> {
+    let fd = sys::open(path, sys::O_RDONLY | sys::O_DIRECTORY, 0)?;
+    let mut names = Vec::new();
+    let listed = each_entry(fd, |name, _| names.push(name.into()));
+    sys::close(fd);
+    names.sort();
+    listed.map(|()| names)
+}
+
+/// The start of a kernel text that may be long.
+pub fn read_start(path: &CStr) -> Result<String> {
+    let fd = sys::open(path, sys::O_RDONLY, 0)?;
+    let mut buffer = [0; 256];
+    let result = sys::read(fd, &mut buffer);
+    sys::close(fd);
+    result.map(|count| String::from_utf8_lossy(&buffer[..count]).into_owned())
+}

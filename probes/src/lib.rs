@@ -13,12 +13,14 @@ extern crate alloc;
 
 pub mod conversation;
 pub mod families;
+pub mod information;
 pub mod io;
 pub mod lock;
 pub mod outcome;
 pub mod runner;
 pub mod selfcheck;
 pub mod sys;
+pub mod walk;
 
 /// Exit status of a program that was executed although it should not have
 /// been. Above every errno, so that a child can report either.

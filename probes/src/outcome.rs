@@ -48,6 +48,23 @@ impl Outcome {
         }
     }
 
+    /// A call with arguments that cannot work: any answer but these three
+    /// refusals means that nothing stood in the way.
+    pub fn reach(result: Result) -> Self {
+        match result {
+            Err(Errno::EPERM | Errno::EACCES | Errno::ENOSYS) | Ok(_) => Self::attempt(result, &[]),
+            Err(errno) => Self::attempt(result, &[errno]),
+        }
+    }
+
+    /// The attempt ended its process by a signal that is a refusal here.
+    pub fn killed(number: i32) -> Self {
+        Self {
+            signal: Some(number),
+            ..Self::of(State::Denied)
+        }
+    }
+
     /// A refusal by an earlier call without which the operation cannot be.
     pub fn denied_at(step: &'static str, errno: Errno) -> Self {
         Self {

@@ -25,8 +25,12 @@ impl Errno {
     pub const EBUSY: Errno = Errno(16);
     /// No such device, or no such file system type.
     pub const ENODEV: Errno = Errno(19);
+    /// Permission denied.
+    pub const EACCES: Errno = Errno(13);
     /// Invalid argument.
     pub const EINVAL: Errno = Errno(22);
+    /// No such system call.
+    pub const ENOSYS: Errno = Errno(38);
 }
 
 /// What a system call gives.
@@ -38,6 +42,8 @@ pub mod nr {
     pub const READ: usize = 0;
     pub const WRITE: usize = 1;
     pub const CLOSE: usize = 3;
+    pub const MMAP: usize = 9;
+    pub const MUNMAP: usize = 11;
     pub const SOCKET: usize = 41;
     pub const CONNECT: usize = 42;
     pub const CLONE: usize = 56;
@@ -56,9 +62,11 @@ pub mod nr {
     pub const EXIT_GROUP: usize = 231;
     pub const OPENAT: usize = 257;
     pub const MKDIRAT: usize = 258;
+    pub const MKNODAT: usize = 259;
     pub const NEWFSTATAT: usize = 262;
     pub const UNLINKAT: usize = 263;
     pub const SYMLINKAT: usize = 266;
+    pub const READLINKAT: usize = 267;
     pub const FCHMODAT: usize = 268;
     pub const PPOLL: usize = 271;
     pub const PIPE2: usize = 293;
@@ -190,10 +198,19 @@ pub fn fsync(fd: i32) -> Result {
     call!(nr::FSYNC, fd as usize)
 }
 
-/// The type and mode of what is at a path, without following a symlink.
-pub fn file_mode(path: &CStr) -> Result<u32> {
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Type and mode.
+    pub mode: u32,
+    /// Major and minor number, for a device.
+    pub device: u64,
+}
+
+/// What is at a path, without following a symlink.
+pub fn stat(path: &CStr) -> Result<Stat> {
     const AT_SYMLINK_NOFOLLOW: usize = 0x100;
-    // struct stat of x86-64 has 144 bytes, st_mode at offset 24.
+    // struct stat of x86-64 has 144 bytes, st_mode at 24 and st_rdev at 40.
     let mut stat = [0u8; 144];
     call!(
         nr::NEWFSTATAT,
@@ -202,7 +219,90 @@ pub fn file_mode(path: &CStr) -> Result<u32> {
         stat.as_mut_ptr() as usize,
         AT_SYMLINK_NOFOLLOW
     )?;
-    Ok(u32::from_ne_bytes([stat[24], stat[25], stat[26], stat[27]]))
+    let mut device = [0; 8];
+    device.copy_from_slice(&stat[40..48]);
+    Ok(Stat {
+        mode: u32::from_ne_bytes([stat[24], stat[25], stat[26], stat[27]]),
+        device: u64::from_ne_bytes(device),
+    })
+}
+
+/// Where a symlink leads.
+pub fn readlink(path: &CStr, buffer: &mut [u8]) -> Result {
+    call!(
+        nr::READLINKAT,
+        AT_FDCWD,
+        text(path),
+        buffer.as_mut_ptr() as usize,
+        buffer.len()
+    )
+}
+
+/// Makes a node for the null device.
+pub fn mknod_null(path: &CStr) -> Result {
+    const S_IFCHR: usize = 0o020000;
+    const NULL_DEVICE: usize = 1 << 8 | 3;
+    call!(
+        nr::MKNODAT,
+        AT_FDCWD,
+        text(path),
+        S_IFCHR | 0o600,
+        NULL_DEVICE
+    )
+}
+
+/// A mapping that nothing points into yet.
+#[derive(Debug)]
+pub struct Mapping {
+    address: usize,
+    length: usize,
+}
+
+/// Memory may be written.
+pub const PROT_WRITE: usize = 2;
+/// Memory may be executed.
+pub const PROT_EXEC: usize = 4;
+
+impl Mapping {
+    /// Maps a file, or memory of its own, readable and as asked.
+    pub fn new(fd: Option<i32>, length: usize, protection: usize) -> Result<Self> {
+        const PROT_READ: usize = 1;
+        const MAP_PRIVATE: usize = 2;
+        const MAP_ANONYMOUS: usize = 0x20;
+        let flags = MAP_PRIVATE | if fd.is_none() { MAP_ANONYMOUS } else { 0 };
+        let address = call!(
+            nr::MMAP,
+            0,
+            length,
+            PROT_READ | protection,
+            flags,
+            fd.unwrap_or(-1) as usize,
+            0
+        )?;
+        Ok(Self { address, length })
+    }
+
+    /// Memory of its own, every page of it in use.
+    pub fn filled(length: usize) -> Result<Self> {
+        const PROT_READ: usize = 1;
+        const MAP_PRIVATE_ANONYMOUS_POPULATE: usize = 0x2 | 0x20 | 0x8000;
+        let address = call!(
+            nr::MMAP,
+            0,
+            length,
+            PROT_READ | PROT_WRITE,
+            MAP_PRIVATE_ANONYMOUS_POPULATE,
+            usize::MAX,
+            0
+        )?;
+        Ok(Self { address, length })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        let _ = call!(nr::MUNMAP, self.address, self.length);
+    }
 }
 
 /// Reads directory entries.
@@ -302,6 +402,19 @@ pub fn wait(pid: i32) -> Result<Ended> {
             // A stopped child is one that became a tracee: it has not ended.
             Ok(_) if status & 0xff == 0x7f => kill(pid)?,
             Ok(_) => return Ok(Ended::Signal(status & 0x7f)),
+        }
+    }
+}
+
+/// Waits for a child to end; gives the CPU time that it used, in microseconds.
+pub fn wait_for_usage(pid: i32) -> Result<u64> {
+    // struct rusage begins with two pairs of seconds and microseconds.
+    let mut usage = [0u64; 18];
+    loop {
+        match call!(nr::WAIT4, pid as usize, 0, 0, usage.as_mut_ptr() as usize) {
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+            Ok(_) => return Ok((usage[0] + usage[2]) * 1_000_000 + usage[1] + usage[3]),
         }
     }
 }

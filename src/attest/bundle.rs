@@ -1,6 +1,7 @@
 //! What was recorded → evidence and artifacts, derived, stamped, written whole.
 
-use crate::attest::transcript::Heard;
+use crate::attest::container::Outcome;
+use crate::attest::controls::ControlOutcome;
 use crate::clock;
 use crate::failure::Failure;
 use crate::files;
@@ -10,18 +11,20 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use tki_evidence::catalogue::CANONICAL;
+use tki_evidence::catalogue;
 use tki_evidence::derive;
 use tki_evidence::evidence::{
-    Artifact, Evidence, ImageIdentity, Inventory, RawFacts, Runtime, SCHEMA, Sandbox, Status,
-    Summary, Tool, VenueFacts, Witness,
+    Artifact, ControlResult, Evidence, ImageIdentity, Inventory, OutsideFacts, RawFacts, Runtime,
+    SCHEMA, Sandbox, Status, Summary, Tool, VenueFacts, Witness,
 };
 use tki_evidence::matrix::Matrix;
-use tki_evidence::observation::Observation;
 use tki_evidence::stamp::{self, sha256_hex};
 use tki_evidence::strict;
-use tki_evidence::wire::Challenge;
+use tki_evidence::transcript;
 use tki_evidence::witness;
+
+/// The conversation in which every observation was made.
+const TRANSCRIPT: &str = "transcript.ndjson";
 
 /// Everything that a run recorded.
 #[derive(Debug)]
@@ -48,12 +51,12 @@ pub struct Recorded {
     pub sandbox: Sandbox,
     /// What else the engine held.
     pub inventory: Inventory,
-    /// What the inspector was asked.
-    pub challenge: Challenge,
-    /// The engine's description of the container.
-    pub container: String,
-    /// What the inspector said.
-    pub heard: Heard,
+    /// The namespaces of this tool.
+    pub host_namespaces: Vec<String>,
+    /// The container.
+    pub outcome: Outcome,
+    /// Its controls.
+    pub controls: Vec<ControlOutcome>,
 }
 
 /// Evidence and artifacts, before they have a name.
@@ -84,26 +87,56 @@ impl Bundle {
             recorded.venue,
             &clock::rfc3339(recorded.started)[..10]
         );
-        let elapsed_us = recorded.heard.elapsed_us;
+        let heard = &recorded.outcome.heard;
+        let elapsed_us = heard.elapsed_us;
         let mut artifacts = raw_artifacts(&recorded);
-        let outside = Witness {
-            available: false,
-            source: "the host did not look at the container's /proc entries".into(),
-            facts: Vec::new(),
+        let (outside, outside_facts) = match recorded.outcome.outside.clone() {
+            Ok(facts) => (
+                Witness {
+                    available: true,
+                    source: "the host, from /proc of the container's first process".into(),
+                    facts: Vec::new(),
+                },
+                facts,
+            ),
+            Err(why) => (
+                Witness {
+                    available: false,
+                    source: why,
+                    facts: Vec::new(),
+                },
+                OutsideFacts::default(),
+            ),
         };
-        let probes = CANONICAL
-            .iter()
+        let raw = RawFacts {
+            host_namespaces: recorded.host_namespaces.clone(),
+            outside: outside_facts,
+            seccomp_profile: recorded.seccomp.text.clone(),
+            ..heard.raw.clone()
+        };
+        let probes = catalogue::all()
             .map(|probe| {
-                let seen: Vec<Observation> = recorded
-                    .heard
-                    .observations
-                    .iter()
-                    .filter(|(id, _)| id == probe.id)
-                    .map(|(_, seen)| seen.clone())
-                    .collect();
-                let name = format!("{}.json", probe.id);
-                artifacts.insert(name.clone(), pretty(&seen));
-                derive::probe_result(probe, seen, &recorded.heard.raw, &matrix, name)
+                let seen = heard.observations_of(probe.id);
+                derive::probe_result(probe, seen, &raw, &matrix, TRANSCRIPT.into())
+            })
+            .collect();
+        let controls = recorded
+            .controls
+            .iter()
+            .map(|(control, outcome)| {
+                let name = format!("control-{}.ndjson", control.name);
+                artifacts.insert(name.clone(), conversation(outcome));
+                ControlResult {
+                    control: control.name.into(),
+                    relaxed: String::new(),
+                    layers: Vec::new(),
+                    probes: Vec::new(),
+                    must_flip: Vec::new(),
+                    may_flip: Vec::new(),
+                    flipped: derive::flipped(control, &outcome.heard, &raw),
+                    holds: false,
+                    artifact_path: name,
+                }
             })
             .collect();
         let mut evidence = Evidence {
@@ -121,17 +154,14 @@ impl Bundle {
             seccomp_sha256: recorded.seccomp.sha256,
             seccomp_profile: recorded.seccomp.name,
             runtime: recorded.runtime,
-            witnesses: witness::witnesses(
-                &recorded.heard.raw,
-                &recorded.sandbox.configured,
-                outside,
-            ),
+            witnesses: witness::witnesses(&raw, &recorded.sandbox.configured, &outside),
             sandbox: recorded.sandbox,
             inventory: recorded.inventory,
             probes,
-            controls: Vec::new(),
+            controls,
             matrix: Vec::new(),
-            raw: recorded.heard.raw,
+            raw,
+            information: recorded.outcome.heard.information,
             artifacts: Vec::new(),
             summary: Summary {
                 required: 0,
@@ -149,6 +179,11 @@ impl Bundle {
             stem,
             elapsed_us,
         }
+    }
+
+    /// Every required probe passed.
+    pub fn all_passed(&self) -> bool {
+        self.evidence.summary.passed == self.evidence.summary.required
     }
 
     /// Writes evidence and artifacts under the first free name. `check` sees
@@ -211,8 +246,16 @@ impl Bundle {
     fn stamped(&self, stem: &str) -> Result<(Evidence, Vec<u8>), Failure> {
         let broken = |why: String| Failure::internal("evidence.stamp", why);
         let mut evidence = self.evidence.clone();
-        for probe in &mut evidence.probes {
-            probe.artifact_path = format!("{stem}/{}", probe.artifact_path);
+        let probes = evidence
+            .probes
+            .iter_mut()
+            .map(|probe| &mut probe.artifact_path);
+        let controls = evidence
+            .controls
+            .iter_mut()
+            .map(|control| &mut control.artifact_path);
+        for path in probes.chain(controls) {
+            *path = format!("{stem}/{path}");
         }
         evidence.artifacts = self
             .artifacts
@@ -268,7 +311,7 @@ fn raw_artifacts(recorded: &Recorded) -> BTreeMap<String, Vec<u8>> {
         proc_self_status,
         proc_self_status_locked,
         ..
-    } = &recorded.heard.raw;
+    } = &recorded.outcome.heard.raw;
     let mut artifacts = BTreeMap::new();
     let mut add = |name: &str, bytes: Vec<u8>| artifacts.insert(name.to_owned(), bytes);
     add("mountinfo.txt", mountinfo.clone().into());
@@ -280,10 +323,17 @@ fn raw_artifacts(recorded: &Recorded) -> BTreeMap<String, Vec<u8>> {
         proc_self_status_locked.clone().into(),
     );
     add("seccomp.json", recorded.seccomp.text.clone().into());
-    add("challenge.json", pretty(&recorded.challenge));
-    add("container.json", recorded.container.clone().into());
-    add("transcript.ndjson", recorded.heard.bytes.clone());
+    add(
+        "container.json",
+        recorded.outcome.configured.description.clone().into(),
+    );
+    add(TRANSCRIPT, conversation(&recorded.outcome));
     artifacts
+}
+
+/// Both sides of a conversation, in their order.
+fn conversation(outcome: &Outcome) -> Vec<u8> {
+    transcript::write(&outcome.challenge, &outcome.heard)
 }
 
 fn pretty(value: &impl serde::Serialize) -> Vec<u8> {

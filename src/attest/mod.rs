@@ -1,7 +1,13 @@
-//! A run: [`scratch`] prepares the host's side, [`run`] leads the conversation,
-//! [`transcript`] reads what comes back, [`bundle`] writes it down.
+//! A run. [`run`] leads it; [`scratch`] and [`canary`] prepare the host's side;
+//! [`container`] launches one container and talks with its inspector, for the
+//! run itself and for each of the [`controls`]; [`outside`] is the host's own
+//! look at it; [`bundle`] writes everything down.
 
 pub mod bundle;
+pub mod canary;
+pub mod container;
+pub mod controls;
+pub mod interface;
+pub mod outside;
 pub mod run;
 pub mod scratch;
-pub mod transcript;

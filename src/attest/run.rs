@@ -1,29 +1,25 @@
-//! One run: launch, challenge, listen, record.
+//! One run: the engine, the image, the container, its controls, the record.
 
 use crate::attest::bundle::{Bundle, Recorded};
-use crate::attest::scratch::Scratch;
-use crate::attest::transcript::{Heard, Transcript, TranscriptError};
+use crate::attest::canary::Canaries;
+use crate::attest::container::{self, Job};
+use crate::attest::{controls, outside};
 use crate::clock;
-use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
-use crate::engine::{
-    Configured, Ended, Engine, EngineError, EngineFacts, ImageNames, Launch, Session,
-};
+use crate::engine::{Engine, EngineError, EngineFacts, ImageNames};
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::report::progress::Progress;
 use crate::report::text::printable;
+use crate::sandbox::command_line;
 use crate::sandbox::profile::Profile;
-use crate::sandbox::{command_line, settings};
 use std::time::Duration;
-use tki_evidence::catalogue::CANONICAL;
+use tki_evidence::catalogue;
 use tki_evidence::evidence::{ImageIdentity, Inventory, Sandbox, Tool, VenueFacts};
-use tki_evidence::observation::Phase;
 use tki_evidence::stamp::hex;
 use tki_evidence::venue;
-use tki_evidence::wire::{Challenge, HostMessage, PROTOCOL};
 
-/// How long one probe may take inside.
-const PROBE_DEADLINE_MS: u32 = 2_000;
+/// Makes a connection to the engine: one for the run, more for its controls.
+pub type Connect<'a> = dyn Fn() -> Result<Box<dyn Engine>, EngineError> + Sync + 'a;
 
 /// Names of variables by which CI systems make themselves known.
 const CI_VARIABLES: &[&str] = &[
@@ -48,6 +44,8 @@ pub struct Plan<'a> {
     pub tag: &'a str,
     /// The time limit for everything.
     pub limit: Duration,
+    /// Also run the controls.
+    pub controls: bool,
 }
 
 /// A random id that sorts by time.
@@ -59,7 +57,8 @@ pub fn new_run_id(now: u64) -> Result<String, Failure> {
     Ok(format!("{}-{}", time.to_lowercase(), random_hex::<4>()?))
 }
 
-fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
+/// Random bytes in hex.
+pub fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
     let mut bytes = [0u8; BYTES];
     let mut filled = 0;
     while filled < BYTES {
@@ -74,64 +73,65 @@ fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
 }
 
 /// Runs the probes on an engine and records what happened.
-pub fn attest(
-    engine: &mut dyn Engine,
-    plan: &Plan,
-    progress: &mut Progress,
-) -> Result<Bundle, Failure> {
+pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result<Bundle, Failure> {
     let started = clock::now();
     let run_id = new_run_id(started)?;
     let tool = std::thread::spawn(describe_tool);
+    let canaries = Canaries::new(&random_hex::<4>()?);
 
     progress.stage("engine");
-    let facts = engine.facts()?;
+    let names = ImageNames {
+        manifest_digest: plan.image.manifest_digest.clone(),
+        config_digest: plan.image.config_digest.clone(),
+    };
+    let mut engine = connect()?;
+    let around = engine.look_around(plan.tag, &names)?;
+    let facts = around.facts;
     check_venue(plan.venue, &facts)?;
-    let before = engine.holdings()?;
 
     progress.stage("image");
-    let mut own_images: Vec<String> = engine.image_tagged(plan.tag)?.into_iter().collect();
-    let image_id = provide_image(engine, plan.image)?;
-    own_images.push(image_id.clone());
+    let image_id = match around.held {
+        Some(id) => id,
+        None => load_image(engine.as_mut(), plan.image, &names)?,
+    };
+    let mut own_images: Vec<String> = around
+        .tagged
+        .into_iter()
+        .chain([image_id.clone()])
+        .collect();
     own_images.sort();
     own_images.dedup();
 
     progress.stage("launch");
-    let mut scratch = Scratch::new(&run_id, &plan.profile.limits)?;
-    let declared = settings::settings(
-        plan.profile,
-        &scratch.input(),
-        &scratch.output(),
-        facts.swap_limit,
-    );
-    let launch = Launch {
-        name: format!("tki-attest-{run_id}"),
-        labels: vec![
-            (LABEL_RUN.into(), run_id.clone()),
-            (LABEL_ROLE.into(), "probe".into()),
-            (
-                LABEL_DEADLINE.into(),
-                (started + plan.limit.as_secs()).to_string(),
-            ),
-        ],
-        image: image_id,
-        arguments: vec!["probe".into()],
-        settings: declared.clone(),
-        seccomp: plan.profile.seccomp.text.clone(),
+    let job = Job {
+        run_id: &run_id,
+        control: None,
+        relaxations: &[],
+        image_id: &image_id,
+        profile: plan.profile,
+        swap_limit: facts.swap_limit,
+        probes: catalogue::all().map(|probe| probe.id.into()).collect(),
+        deadline: started + plan.limit.as_secs(),
+        limit: plan.limit,
+        canary_file: &canaries.file,
+        canary_variable: &canaries.variable,
+        nonce: random_hex::<32>()?,
     };
-    let mut session = engine.launch(&launch)?;
-    let conversation = converse(session.as_mut(), plan, &mut scratch, progress)?;
-    let ended = session.finish()?;
-    drop(session);
-    check_end(ended)?;
+    let outcome = container::run(engine.as_mut(), &job, Some(progress))?;
+    let controls = if plan.controls {
+        progress.stage("controls");
+        controls::run(connect, &job)?
+    } else {
+        Vec::new()
+    };
 
     progress.stage("collect");
     let after = engine.holdings()?;
     let tool = tool
         .join()
         .map_err(|_| Failure::internal("tool.digest", "hashing the executable panicked"))??;
-    let (challenge, configured, heard) = conversation;
+    let launch = &outcome.launch;
     let recorded = Recorded {
-        run_id,
         started,
         finished: clock::now(),
         tool,
@@ -150,33 +150,33 @@ pub fn attest(
             manifest_digest: plan.image.manifest_digest.clone(),
             config_digest: plan.image.config_digest.clone(),
             diff_ids: plan.image.diff_ids.clone(),
-            engine_reported_id: configured.image_id,
+            engine_reported_id: outcome.configured.image_id.clone(),
         },
         seccomp: plan.profile.seccomp.clone(),
         runtime: facts.runtime,
         sandbox: Sandbox {
             command_line: command_line::docker_run(
-                &declared,
+                &launch.settings,
                 &launch.name,
                 &launch.labels,
                 "seccomp.json",
                 &launch.image,
             ),
-            declared,
-            configured: configured.settings,
-            out_backing: scratch.backing().clone(),
+            declared: launch.settings.clone(),
+            configured: outcome.configured.settings.clone(),
+            out_backing: outcome.out_backing.clone(),
         },
         inventory: Inventory {
-            before,
+            before: around.holdings,
             after,
             own_images,
             unchanged: false,
         },
-        challenge,
-        container: configured.description,
-        heard,
+        host_namespaces: outside::own_namespaces(),
+        outcome,
+        controls,
+        run_id: run_id.clone(),
     };
-    drop(scratch);
     Ok(Bundle::new(recorded))
 }
 
@@ -200,17 +200,14 @@ fn check_venue(venue: &str, facts: &EngineFacts) -> Result<(), Failure> {
     ))
 }
 
-/// The image's id on the engine, loading it only if it is not there.
-fn provide_image(engine: &mut dyn Engine, image: &Image) -> Result<String, Failure> {
-    let names = ImageNames {
-        manifest_digest: image.manifest_digest.clone(),
-        config_digest: image.config_digest.clone(),
-    };
-    if let Some(id) = engine.image_id(&names)? {
-        return Ok(id);
-    }
+/// Loads the image; gives its id on the engine.
+fn load_image(
+    engine: &mut dyn Engine,
+    image: &Image,
+    names: &ImageNames,
+) -> Result<String, Failure> {
     engine.load(image.archive())?;
-    engine.image_id(&names)?.ok_or_else(|| {
+    engine.image_id(names)?.ok_or_else(|| {
         Failure::blocked(
             "image.not-held",
             format!(
@@ -220,125 +217,6 @@ fn provide_image(engine: &mut dyn Engine, image: &Image) -> Result<String, Failu
             "look at the engine's log; an image under another digest is not used",
         )
     })
-}
-
-type Conversation = (Challenge, Configured, Heard);
-
-/// The conversation with the inspector, from its greeting to its end.
-fn converse(
-    session: &mut dyn Session,
-    plan: &Plan,
-    scratch: &mut Scratch,
-    progress: &mut Progress,
-) -> Result<Conversation, Failure> {
-    let mut transcript = Transcript::new();
-    let Some(line) = session.receive()? else {
-        return Err(ended_early(session, "before it said anything"));
-    };
-    let missing = transcript
-        .hear_hello(&line)
-        .map_err(|error| misspoken(&error))?;
-    // The container runs and waits for its go.
-    scratch.release();
-    let configured = match session.configured() {
-        // The engine no longer knows it.
-        Err(EngineError::Refused { status: 404, .. }) => {
-            return Err(ended_early(session, "before it was asked anything"));
-        }
-        other => other?,
-    };
-
-    progress.stage("probe");
-    let challenge = Challenge {
-        protocol: PROTOCOL,
-        nonce: random_hex::<32>()?,
-        probes: CANONICAL.iter().map(|probe| probe.id.into()).collect(),
-        phases: vec![Phase::Engine, Phase::Locked],
-        probe_deadline_ms: PROBE_DEADLINE_MS,
-        overall_deadline_ms: u32::try_from(plan.limit.as_millis()).unwrap_or(u32::MAX),
-        env_canary: format!("TKI_CANARY_{}", random_hex::<4>()?),
-        // A missing invariant is for the probes to prove, not to hide.
-        accept_missing: missing,
-    };
-    let mut line = serde_json::to_vec(&HostMessage::Challenge(challenge.clone()))
-        .map_err(|error| Failure::internal("challenge", error.to_string()))?;
-    line.push(b'\n');
-    match session.send(&line) {
-        // Either the container is gone or the engine: the end tells which.
-        Err(EngineError::Vanished { .. }) => {
-            return Err(ended_early(session, "before it was asked anything"));
-        }
-        other => other?,
-    }
-    loop {
-        let Some(line) = session.receive()? else {
-            return Err(ended_early(session, "before it had answered"));
-        };
-        if transcript
-            .hear(&line, &challenge)
-            .map_err(|error| misspoken(&error))?
-        {
-            break;
-        }
-    }
-    // Anything after the end is not the inspector's.
-    if let Some(line) = session.receive()? {
-        transcript
-            .hear(&line, &challenge)
-            .map_err(|error| misspoken(&error))?;
-    }
-    let heard = transcript
-        .end()
-        .ok_or_else(|| Failure::internal("transcript", "the end was heard but is not there"))?;
-    Ok((challenge, configured, heard))
-}
-
-fn misspoken(error: &TranscriptError) -> Failure {
-    let code = match error {
-        TranscriptError::Refused(_) => "inspector.refused",
-        _ => "inspector.garbled",
-    };
-    Failure::blocked(
-        code,
-        format!("the container does not speak as the inspector does: {error}"),
-        "nothing it said counts; build the image from this tki-attest and run again",
-    )
-}
-
-/// The container is gone in the middle: never a pass, whatever it said before.
-fn ended_early(session: &mut dyn Session, when: &str) -> Failure {
-    let complaint = session.complaint();
-    let status = match session.finish() {
-        Ok(Ended {
-            status: Some(status),
-        }) => format!("status {status}"),
-        Ok(_) => "unknown status".into(),
-        Err(EngineError::Refused { .. }) => "unknown status".into(),
-        // Interrupted, out of time, or it is the engine that is gone.
-        Err(error) => return error.into(),
-    };
-    let said = match complaint.as_str() {
-        "" => String::new(),
-        complaint => format!("; it wrote: {}", printable(complaint, 400)),
-    };
-    Failure::blocked(
-        "container.ended-early",
-        format!("the container ended ({status}) {when}{said}"),
-        "a container that ends early proves nothing; see whether something on the host kills \
-         containers, then run again",
-    )
-}
-
-/// The inspector ends with 0 when it has said everything.
-fn check_end(ended: Ended) -> Result<(), Failure> {
-    match ended.status {
-        Some(0) | None => Ok(()),
-        Some(status) => Err(Failure::blocked(
-            "container.ended-badly",
-            format!("the inspector said everything but ended with status {status}"),
-            "see whether something on the host kills containers, then run again",
-        )),
-    }
 }
 
 /// This executable, by name, version and digest.

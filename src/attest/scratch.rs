@@ -102,6 +102,11 @@ impl Scratch {
         Ok(())
     }
 
+    /// The directory that holds both.
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
     /// The host's side of /in.
     pub fn input(&self) -> PathBuf {
         self.base.join("in")

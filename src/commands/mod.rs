@@ -5,6 +5,7 @@ mod clean;
 mod output;
 mod probes;
 mod run;
+mod seccomp;
 mod shared;
 mod verify;
 
@@ -20,6 +21,7 @@ pub fn execute(cli: Cli) -> Result<Exit, Failure> {
         Command::Run(args) => run::execute(&args, common),
         Command::Verify(args) => verify::execute(&args, common),
         Command::Probes(args) => probes::execute(&args, common),
+        Command::Seccomp(args) => seccomp::execute(&args.command, common),
         Command::Clean(args) => clean::execute(&args, common),
     }
 }

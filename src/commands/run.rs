@@ -2,7 +2,7 @@
 
 use crate::attest::bundle;
 use crate::attest::run::{Plan, attest};
-use crate::cli::{Common, Controls, Format, RunArgs};
+use crate::cli::{Common, Controls, Format, RunArgs, Venue};
 use crate::commands::{output, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -18,7 +18,6 @@ use tki_evidence::evidence::Status;
 
 /// Builds, launches, probes, writes and verifies.
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
-    let Controls::None = args.controls;
     let profile = Profile {
         seccomp: Seccomp::resolve(&args.seccomp)?,
         limits: match &args.profile {
@@ -30,15 +29,20 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
     progress.stage("build");
     let image = shared::build_image(&args.source, embedded::TAG)?;
-    let mut engine = shared::connect(&args.engine)?;
+    let connect = || shared::connect(&args.engine);
+    let controls = args.controls.unwrap_or(match args.venue {
+        Venue::Vps | Venue::Ci => Controls::Safe,
+        Venue::Dev => Controls::None,
+    });
     let plan = Plan {
         venue: args.venue.name(),
         profile: &profile,
         image: &image,
         tag: embedded::TAG,
         limit: args.engine.timeout,
+        controls: controls == Controls::Safe,
     };
-    let bundle = attest(engine.as_mut(), &plan, &mut progress)?;
+    let bundle = attest(&connect, &plan, &mut progress)?;
     let elapsed_us = bundle.elapsed_us;
     progress.stage("write");
     let written = bundle.write(&args.out, self_verify)?;
@@ -78,6 +82,7 @@ fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
         "EV-FORM",
         "EV-STAMP",
         "EV-ARTIFACTS",
+        "EV-TRANSCRIPT",
         "EV-TIME",
         "EV-DERIVED",
     ];

@@ -13,8 +13,10 @@ pub const LABEL_DEADLINE: &str = "dev.tki.attest.deadline";
 
 /// An engine, in the order in which its functions are used.
 pub trait Engine {
-    /// What it says about itself.
-    fn facts(&mut self) -> Result<EngineFacts, EngineError>;
+    /// Everything that must be known before anything is made, asked at once:
+    /// what the engine says about itself, what it holds, the image that `tag`
+    /// points to, and the id of `image` if it is there.
+    fn look_around(&mut self, tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError>;
 
     /// What it holds, without containers that carry our label.
     fn holdings(&mut self) -> Result<Holdings, EngineError>;
@@ -22,9 +24,6 @@ pub trait Engine {
     /// The id of the image if it is there, under whichever digest the engine
     /// knows images by.
     fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError>;
-
-    /// The id of the image that a tag points to now.
-    fn image_tagged(&mut self, tag: &str) -> Result<Option<String>, EngineError>;
 
     /// Loads an archive.
     fn load(&mut self, archive: Vec<u8>) -> Result<(), EngineError>;
@@ -71,6 +70,19 @@ pub struct EngineFacts {
     pub swap_limit: bool,
 }
 
+/// What must be known before anything is made.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// What the engine says about itself.
+    pub facts: EngineFacts,
+    /// What it holds.
+    pub holdings: Holdings,
+    /// The image that the tag points to.
+    pub tagged: Option<String>,
+    /// The id of the image that is needed, if it is there.
+    pub held: Option<String>,
+}
+
 /// The digests by which an engine may know an image.
 #[derive(Clone, Debug)]
 pub struct ImageNames {
@@ -104,6 +116,8 @@ pub struct Configured {
     pub settings: Settings,
     /// The image that the container was made from.
     pub image_id: String,
+    /// The process id of the container's init, if the engine tells it.
+    pub pid: Option<i32>,
     /// The engine's own description, verbatim.
     pub description: String,
 }

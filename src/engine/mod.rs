@@ -8,5 +8,7 @@ pub mod docker;
 pub mod driver;
 pub mod error;
 
-pub use contract::{Configured, Ended, Engine, EngineFacts, ImageNames, Launch, Leftover, Session};
+pub use contract::{
+    Configured, Ended, Engine, EngineFacts, ImageNames, Launch, Leftover, Session, Surroundings,
+};
 pub use error::EngineError;

@@ -1,9 +1,10 @@
 //! What people see: [`progress`] while something runs, tables when it is done
-//! ([`evidence`], [`decision`], [`probes`]), and only text that is safe to print.
+//! ([`evidence`], [`decision`], [`probes`], [`seccomp`]), and only text that is safe to print.
 
 pub mod decision;
 pub mod evidence;
 pub mod probes;
 pub mod progress;
+pub mod seccomp;
 pub mod table;
 pub mod text;

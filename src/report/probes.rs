@@ -3,7 +3,8 @@
 use crate::report::table::{Paint, column};
 use serde::Serialize;
 use std::fmt::Write as _;
-use tki_evidence::catalogue::CANONICAL;
+use tki_evidence::catalogue;
+use tki_evidence::controls::CONTROLS;
 use tki_evidence::matrix::Matrix;
 
 /// A probe of the catalogue.
@@ -16,14 +17,16 @@ pub struct Row {
     reason: &'static str,
     required_phases: Vec<&'static str>,
     tests: Vec<u32>,
+    controls: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uncalibrated: Option<&'static str>,
     operations: Vec<&'static str>,
 }
 
 /// Every probe.
 pub fn rows() -> Vec<Row> {
     let matrix = Matrix::rev4();
-    CANONICAL
-        .iter()
+    catalogue::all()
         .map(|probe| Row {
             probe_id: probe.id,
             requirements: probe.requirements,
@@ -32,6 +35,12 @@ pub fn rows() -> Vec<Row> {
             reason: probe.reason,
             required_phases: probe.required_phases.iter().map(|p| p.name()).collect(),
             tests: matrix.tests_of(probe.id),
+            controls: CONTROLS
+                .iter()
+                .filter(|control| control.concerns(probe.id))
+                .map(|control| control.name)
+                .collect(),
+            uncalibrated: probe.uncalibrated,
             operations: probe.operations.iter().map(|op| op.id).collect(),
         })
         .collect()
@@ -52,6 +61,14 @@ pub fn render(rows: &[Row], verbose: bool, paint: Paint) -> String {
         let _ = writeln!(out, "    tries    {}", row.operation);
         let _ = writeln!(out, "    expects  {}", row.expected);
         let _ = writeln!(out, "    because  {}", row.reason);
+        match row.uncalibrated {
+            Some(why) => {
+                let _ = writeln!(out, "    control  none: {why}");
+            }
+            None => {
+                let _ = writeln!(out, "    control  {}", row.controls.join(", "));
+            }
+        }
         if verbose {
             let _ = writeln!(out, "    phases   {}", row.required_phases.join(", "));
             for operation in &row.operations {

@@ -24,6 +24,8 @@ pub fn docker_run(
     }
     flag("network", settings.network.clone());
     flag("ipc", settings.ipc.clone());
+    flag("cgroupns", settings.cgroupns.clone());
+    flag("hostname", settings.hostname.clone());
     flag("read-only", settings.read_only_rootfs.to_string());
     flag("user", settings.user.clone());
     // A variable that is named but not set where the client runs is removed.
@@ -55,14 +57,8 @@ pub fn docker_run(
     if settings.memory_swap_bytes != 0 {
         flag("memory-swap", settings.memory_swap_bytes.to_string());
     }
-    flag(
-        "cpus",
-        format!(
-            "{}.{:03}",
-            settings.nano_cpus / 1_000_000_000,
-            settings.nano_cpus / 1_000_000 % 1000
-        ),
-    );
+    flag("cpu-period", settings.cpu_period_us.to_string());
+    flag("cpu-quota", settings.cpu_quota_us.to_string());
     for limit in &settings.ulimits {
         flag(
             "ulimit",

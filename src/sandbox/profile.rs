@@ -46,12 +46,12 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            pids: 64,
-            memory_bytes: 64 * 1024 * 1024,
-            cpu_millis: 1000,
+            pids: 32,
+            memory_bytes: 32 * 1024 * 1024,
+            cpu_millis: 1500,
             nofile: 64,
             nproc: 4096,
-            out_bytes: 8 * 1024 * 1024,
+            out_bytes: 2 * 1024 * 1024,
             tmp_bytes: 1024 * 1024,
         }
     }

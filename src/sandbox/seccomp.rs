@@ -2,13 +2,9 @@
 //! said about them beforehand.
 
 use crate::failure::Failure;
-use serde::Deserialize;
 use std::path::Path;
+use tki_evidence::seccomp::Rules;
 use tki_evidence::stamp::sha256_hex;
-use tki_evidence::strict::{self, StrictError};
-
-const TARGETED_DENY: &[u8] = include_bytes!("../../seccomp/targeted-deny.json");
-const DENY_BY_DEFAULT: &[u8] = include_bytes!("../../seccomp/deny-by-default.json");
 
 /// The most bytes of a profile file.
 const MAX_PROFILE: u64 = 1024 * 1024;
@@ -27,36 +23,25 @@ pub struct Seccomp {
 impl Seccomp {
     /// A built-in profile by name, or a file by path.
     pub fn resolve(given: &str) -> Result<Self, Failure> {
-        match given {
-            "targeted-deny" => Self::from_bytes(given, TARGETED_DENY),
-            "deny-by-default" => Self::from_bytes(given, DENY_BY_DEFAULT),
-            path => {
-                let path = Path::new(path);
-                let bytes = crate::files::read_bounded(path, MAX_PROFILE).map_err(|error| {
-                    Failure::usage(
-                        "seccomp.unreadable",
-                        format!("{}: {error}", path.display()),
-                        "give targeted-deny, deny-by-default or the path of a profile in \
-                             Docker's JSON form",
-                    )
-                })?;
-                let name = path.file_name().unwrap_or(path.as_os_str());
-                Self::from_bytes(&name.to_string_lossy(), &bytes)
-            }
-        }
+        let (name, bytes) = read(given)?;
+        Self::from_bytes(&name, &bytes)
+    }
+
+    /// A profile from its text.
+    pub fn from_text(name: &str, text: &str) -> Result<Self, Failure> {
+        Self::from_bytes(name, text.as_bytes())
+    }
+
+    /// The rules of a profile, also of one under which nothing could start.
+    pub fn read_rules(given: &str) -> Result<Rules, Failure> {
+        let (name, bytes) = read(given)?;
+        Rules::parse(&bytes).map_err(|error| malformed(&name, &error.to_string()))
     }
 
     fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, Failure> {
-        let malformed = |why: String| {
-            Failure::usage(
-                "seccomp.malformed",
-                format!("seccomp profile {name}: {why}"),
-                "correct the profile; seccomp/README.md explains the form",
-            )
-        };
-        let rules = Rules::parse(bytes).map_err(|error| malformed(error.to_string()))?;
-        let text = String::from_utf8(bytes.to_vec()).map_err(|_| malformed("not UTF-8".into()))?;
-        if let Some(why) = rules.why_it_cannot_start() {
+        let rules = Rules::parse(bytes).map_err(|error| malformed(name, &error.to_string()))?;
+        let text = String::from_utf8(bytes.to_vec()).map_err(|_| malformed(name, "not UTF-8"))?;
+        if let Some(why) = why_it_cannot_start(&rules) {
             return Err(Failure::usage(
                 "seccomp.denies-execve",
                 format!(
@@ -76,154 +61,51 @@ impl Seccomp {
     }
 }
 
-/// A profile's rules, in Docker's JSON form.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Rules {
-    /// What happens to a call that no rule names.
-    pub default_action: Action,
-    /// The errno of the default action.
-    #[serde(default)]
-    pub default_errno_ret: Option<u32>,
-    /// Architectures whose calls are filtered by the rules.
-    #[serde(default)]
-    pub architectures: Vec<String>,
-    /// The same with sub-architectures.
-    #[serde(default)]
-    pub arch_map: Vec<ArchMap>,
-    /// Flags of the filter.
-    #[serde(default)]
-    pub flags: Vec<String>,
-    /// The rules.
-    #[serde(default)]
-    pub syscalls: Vec<Rule>,
-}
-
-/// An architecture and those that run on it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct ArchMap {
-    /// The native one.
-    pub architecture: String,
-    /// The others.
-    #[serde(default)]
-    pub sub_architectures: Vec<String>,
-}
-
-/// A rule for some calls.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Rule {
-    /// The calls, by name.
-    pub names: Vec<String>,
-    /// What happens to them.
-    pub action: Action,
-    /// The errno of the action.
-    #[serde(default)]
-    pub errno_ret: Option<u32>,
-    /// Conditions on arguments.
-    #[serde(default)]
-    pub args: Vec<Argument>,
-    /// Why.
-    #[serde(default)]
-    pub comment: Option<String>,
-    /// Conditions under which an engine takes the rule in.
-    #[serde(default)]
-    pub includes: Option<Condition>,
-    /// Conditions under which an engine leaves the rule out.
-    #[serde(default)]
-    pub excludes: Option<Condition>,
-}
-
-/// A condition on an argument.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Argument {
-    /// Which argument, from 0.
-    pub index: u32,
-    /// Compared with.
-    pub value: u64,
-    /// Compared with, for masks.
-    #[serde(default)]
-    pub value_two: u64,
-    /// How.
-    pub op: String,
-}
-
-/// A condition on the engine's side.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Condition {
-    /// Capabilities.
-    #[serde(default)]
-    pub caps: Vec<String>,
-    /// Architectures.
-    #[serde(default)]
-    pub arches: Vec<String>,
-    /// Least kernel version.
-    #[serde(default)]
-    pub min_kernel: Option<String>,
-}
-
-/// What a filter does with a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Action {
-    /// Let it through.
-    ScmpActAllow,
-    /// Let it through and log it.
-    ScmpActLog,
-    /// Ask a supervisor.
-    ScmpActNotify,
-    /// Ask a tracer.
-    ScmpActTrace,
-    /// Fail it.
-    ScmpActErrno,
-    /// End the thread.
-    ScmpActKill,
-    /// End the thread.
-    ScmpActKillThread,
-    /// End the process.
-    ScmpActKillProcess,
-    /// Send SIGSYS.
-    ScmpActTrap,
-}
-
-impl Action {
-    /// The call may go on.
-    pub fn lets_through(self) -> bool {
-        matches!(
-            self,
-            Action::ScmpActAllow
-                | Action::ScmpActLog
-                | Action::ScmpActNotify
-                | Action::ScmpActTrace
-        )
-    }
-}
-
-impl Rules {
-    /// Reads a profile.
-    pub fn parse(bytes: &[u8]) -> Result<Self, StrictError> {
-        Ok(strict::parse_as(bytes)?.0)
-    }
-
-    /// Why no container can start under this profile, if none can.
-    fn why_it_cannot_start(&self) -> Option<&'static str> {
-        let about_execve = || {
-            self.syscalls
-                .iter()
-                .filter(|rule| rule.names.iter().any(|name| name == "execve"))
-        };
-        let denied = about_execve().any(|rule| !rule.action.lets_through() && rule.args.is_empty());
-        let allowed = about_execve().any(|rule| rule.action.lets_through());
-        if denied {
-            Some("denies execve")
-        } else if !allowed && !self.default_action.lets_through() {
-            Some("denies by default and does not allow execve")
-        } else {
-            None
+/// The name and the bytes of a built-in profile or of a file.
+fn read(given: &str) -> Result<(String, Vec<u8>), Failure> {
+    match given {
+        "targeted-deny" => Ok((given.into(), tki_evidence::TARGETED_DENY.into())),
+        "deny-by-default" => Ok((given.into(), tki_evidence::DENY_BY_DEFAULT.into())),
+        path => {
+            let path = Path::new(path);
+            let bytes = crate::files::read_bounded(path, MAX_PROFILE).map_err(|error| {
+                Failure::usage(
+                    "seccomp.unreadable",
+                    format!("{}: {error}", path.display()),
+                    "give targeted-deny, deny-by-default or the path of a profile in Docker's \
+                     JSON form",
+                )
+            })?;
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            Ok((name.to_string_lossy().into_owned(), bytes))
         }
+    }
+}
+
+fn malformed(name: &str, why: &str) -> Failure {
+    Failure::usage(
+        "seccomp.malformed",
+        format!("seccomp profile {name}: {why}"),
+        "correct the profile; seccomp/README.md explains the form",
+    )
+}
+
+/// Why no container can start under this profile, if none can.
+fn why_it_cannot_start(rules: &Rules) -> Option<&'static str> {
+    let about_execve = || {
+        rules
+            .syscalls
+            .iter()
+            .filter(|rule| rule.names.iter().any(|name| name == "execve"))
+    };
+    let denied = about_execve().any(|rule| !rule.action.lets_through() && rule.args.is_empty());
+    let allowed = about_execve().any(|rule| rule.action.lets_through());
+    if denied {
+        Some("denies execve")
+    } else if !allowed && !rules.default_action.lets_through() {
+        Some("denies by default and does not allow execve")
+    } else {
+        None
     }
 }
 

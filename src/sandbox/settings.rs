@@ -1,17 +1,36 @@
 //! Profile → settings: what any engine is asked for.
 
-use crate::sandbox::profile::{Profile, USER};
+use crate::sandbox::profile::{Limits, Profile, USER};
 use std::path::Path;
+use tki_evidence::catalogue::HOSTNAME;
 use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
+
+/// Engines have a default of a tenth of a second; a short period shows sooner
+/// that the quota holds.
+pub const CPU_PERIOD_US: i64 = 5_000;
+
+/// CPU time in each period.
+pub fn cpu_quota_us(limits: &Limits) -> i64 {
+    limits.cpu_millis * CPU_PERIOD_US / 1000
+}
+
+/// A bind of a directory or file of the host.
+pub fn bind(source: &Path, target: &str, read_only: bool) -> Bind {
+    Bind {
+        source: source.to_string_lossy().into_owned(),
+        target: target.into(),
+        read_only,
+    }
+}
+
+/// Options of /tmp with a size.
+pub fn tmp_options(bytes: u64) -> String {
+    format!("rw,noexec,nosuid,nodev,size={bytes},mode=1777")
+}
 
 /// The container's settings for a profile, with the host's two directories.
 pub fn settings(profile: &Profile, input: &Path, output: &Path, swap_limit: bool) -> Settings {
     let limits = &profile.limits;
-    let bind = |source: &Path, target: &str, read_only| Bind {
-        source: source.to_string_lossy().into_owned(),
-        target: target.into(),
-        read_only,
-    };
     let ulimit = |name: &str, value| Ulimit {
         name: name.into(),
         soft: value,
@@ -23,6 +42,8 @@ pub fn settings(profile: &Profile, input: &Path, output: &Path, swap_limit: bool
         pid: "private".into(),
         uts: "private".into(),
         userns: "default".into(),
+        cgroupns: "private".into(),
+        hostname: HOSTNAME.into(),
         privileged: false,
         read_only_rootfs: true,
         user: USER.into(),
@@ -30,18 +51,20 @@ pub fn settings(profile: &Profile, input: &Path, output: &Path, swap_limit: bool
         binds: vec![bind(input, "/in", true), bind(output, "/out", false)],
         tmpfs: vec![Tmpfs {
             target: "/tmp".into(),
-            options: format!("rw,noexec,nosuid,nodev,size={},mode=1777", limits.tmp_bytes),
+            options: tmp_options(limits.tmp_bytes),
         }],
         cap_add: Vec::new(),
         cap_drop: vec!["ALL".into()],
         no_new_privileges: true,
         seccomp: profile.seccomp.sha256.clone(),
+        system_paths_masked: true,
         devices: Vec::new(),
         pids_limit: limits.pids,
         memory_bytes: limits.memory_bytes,
         // Some kernels cannot limit swap; engines then drop the setting.
         memory_swap_bytes: if swap_limit { limits.memory_bytes } else { 0 },
-        nano_cpus: limits.cpu_millis * 1_000_000,
+        cpu_period_us: CPU_PERIOD_US,
+        cpu_quota_us: cpu_quota_us(limits),
         ulimits: vec![
             ulimit("core", 0),
             ulimit("nofile", limits.nofile),

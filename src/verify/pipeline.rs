@@ -8,8 +8,10 @@ use crate::image::Identity;
 use crate::report::text::printable;
 use crate::verify::artifacts::{self, Checked};
 use crate::verify::step::{Finding, Outcome, Step, decide};
+use crate::verify::transcripts;
 use std::path::Path;
-use tki_evidence::catalogue::CANONICAL;
+use tki_evidence::catalogue;
+use tki_evidence::controls::CONTROLS;
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, SCHEMA, Status, Verdict};
 use tki_evidence::matrix::Matrix;
@@ -67,7 +69,8 @@ pub fn verify(
         steps: Vec::new(),
     };
     checks.form(&value);
-    checks.artifacts(folder, inputs.require_artifacts);
+    let there = checks.artifacts(folder, inputs.require_artifacts);
+    checks.transcript(there.then_some(folder));
     checks.times();
     checks.image(inputs);
     checks.seccomp(inputs);
@@ -77,6 +80,7 @@ pub fn verify(
     checks.witnesses();
     checks.inventory();
     checks.verdicts();
+    checks.controls(there.then_some(folder));
     checks.matrix(inputs);
     checks.venue();
     let steps = checks.steps;
@@ -151,7 +155,8 @@ impl Checks<'_> {
         );
     }
 
-    fn artifacts(&mut self, folder: &Path, required: bool) {
+    /// True if every artifact is there and good.
+    fn artifacts(&mut self, folder: &Path, required: bool) -> bool {
         let (outcome, got) = match artifacts::check(self.evidence, folder) {
             Checked::Good(count) => (Outcome::Ok, format!("{count} files")),
             Checked::Absent if required => (Outcome::Blocked, "none is there".into()),
@@ -165,6 +170,80 @@ impl Checks<'_> {
             got,
             "artifacts",
             "put the artifact directory beside the evidence",
+        );
+        outcome == Outcome::Ok
+    }
+
+    /// The conversation itself must say what the evidence says that it said.
+    fn transcript(&mut self, folder: Option<&Path>) {
+        let (outcome, got) = match folder {
+            None => (Outcome::NotChecked, "no artifacts".to_owned()),
+            Some(folder) => match transcripts::compare_run(self.evidence, folder) {
+                Ok(lines) => (Outcome::Ok, format!("{lines} observations")),
+                Err(why) => (Outcome::False, why),
+            },
+        };
+        self.add(
+            "EV-TRANSCRIPT",
+            outcome,
+            "the same observations and kernel texts as in the recorded conversation",
+            got,
+            "probes, raw",
+            "put the artifact directory beside the evidence",
+        );
+    }
+
+    /// What must flip is this tool's to say; what did flip follows from the
+    /// controls' own conversations.
+    fn controls(&mut self, folder: Option<&Path>) {
+        let evidence = self.evidence;
+        let broken: Vec<String> = evidence
+            .controls
+            .iter()
+            .filter(|control| !control.holds)
+            .map(|control| {
+                format!(
+                    "{} flipped {} instead of {}",
+                    control.control,
+                    control.flipped.join(" "),
+                    control.must_flip.join(" ")
+                )
+            })
+            .collect();
+        let names = evidence
+            .controls
+            .iter()
+            .map(|control| control.control.as_str());
+        let complete = names.eq(CONTROLS.iter().map(|control| control.name));
+        let (outcome, got) = if evidence.controls.is_empty() {
+            (Outcome::NotChecked, "no controls were run".to_owned())
+        } else if !complete {
+            (
+                Outcome::Blocked,
+                "not exactly the known controls".to_owned(),
+            )
+        } else if !broken.is_empty() {
+            (Outcome::Blocked, broken.join("; "))
+        } else {
+            match folder.map(|folder| transcripts::compare_controls(evidence, folder)) {
+                None => (
+                    Outcome::NotChecked,
+                    "no artifacts to recompute them from".to_owned(),
+                ),
+                Some(Ok(())) => (
+                    Outcome::Ok,
+                    format!("{} controls, each flips its set", evidence.controls.len()),
+                ),
+                Some(Err(why)) => (Outcome::False, why),
+            }
+        };
+        self.add(
+            "EV-CONTROLS",
+            outcome,
+            "every control flips its probes, no more and no fewer",
+            got,
+            "controls",
+            "run with --controls safe, and keep the artifact directory beside the evidence",
         );
     }
 
@@ -232,7 +311,10 @@ impl Checks<'_> {
             .seccomp
             .iter()
             .find(|(known, _)| known == digest);
-        let (outcome, expected) = if evidence.sandbox.configured.seccomp != *digest {
+        let text = stamp::sha256_hex(evidence.raw.seccomp_profile.as_bytes());
+        let (outcome, expected) = if text != *digest {
+            (Outcome::False, text)
+        } else if evidence.sandbox.configured.seccomp != *digest {
             (Outcome::False, evidence.sandbox.configured.seccomp.clone())
         } else if let Some(wanted) = &inputs.seccomp_sha256 {
             (truth(wanted == digest), wanted.clone())
@@ -255,7 +337,7 @@ impl Checks<'_> {
     }
 
     fn probe_set(&mut self) {
-        let wanted: Vec<&str> = CANONICAL.iter().map(|probe| probe.id).collect();
+        let wanted: Vec<&str> = catalogue::all().map(|probe| probe.id).collect();
         let found: Vec<&str> = self
             .evidence
             .probes
@@ -503,6 +585,7 @@ fn first_difference(said: &Evidence, derived: &Evidence) -> Option<String> {
         }
     }
     let parts = [
+        ("controls", said.controls == derived.controls),
         ("witnesses", said.witnesses == derived.witnesses),
         ("inventory", said.inventory == derived.inventory),
         ("matrix", said.matrix == derived.matrix),

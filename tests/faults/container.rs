@@ -17,7 +17,15 @@ fn attest_impostor(behaviour: &str, more: &[&str]) -> Said {
     let out = tempfile::tempdir().unwrap();
     let proxy = Proxy::plain();
     let mut command = tool();
-    command.args(["run", "--venue", "vps", "--seccomp", "targeted-deny"]);
+    command.args([
+        "run",
+        "--controls",
+        "none",
+        "--venue",
+        "vps",
+        "--seccomp",
+        "targeted-deny",
+    ]);
     command
         .args(["--host", &proxy.host(), "--out"])
         .arg(out.path());
@@ -87,7 +95,7 @@ fn a_container_that_says_nothing_meets_the_time_limit() {
 }
 
 /// "I am done" without a single observation is a true statement about
-/// nothing: all twelve probes are UNPROVEN, and the evidence says so.
+/// nothing: every probe is UNPROVEN, and the evidence says so.
 #[test]
 fn an_end_without_observations_proves_nothing() {
     let _engine = whole_engine();
@@ -96,6 +104,8 @@ fn an_end_without_observations_proves_nothing() {
     let mut command = tool();
     command.args([
         "run",
+        "--controls",
+        "none",
         "--venue",
         "vps",
         "--seccomp",
@@ -107,7 +117,7 @@ fn an_end_without_observations_proves_nothing() {
     let path = evidence_in(out.path());
     let evidence = read_json(&path);
     assert_eq!(evidence["summary"]["passed"], 0, "{said:?}");
-    assert_eq!(evidence["summary"]["unproven"], 12, "{said:?}");
+    assert_eq!(evidence["summary"]["unproven"], 52, "{said:?}");
     assert_eq!(evidence["status"], "SANDBOX_ATTESTATION_PARTIAL");
     assert_eq!(verify(&path, &[]).status, 3);
 }
@@ -123,7 +133,16 @@ fn meddle(at: Which, how: &[&str], out: &Path) -> Said {
         Reaction::Pass
     });
     let mut command = tool();
-    command.args(["run", "--venue", "vps", "--host", &proxy.host(), "--out"]);
+    command.args([
+        "run",
+        "--controls",
+        "none",
+        "--venue",
+        "vps",
+        "--host",
+        &proxy.host(),
+        "--out",
+    ]);
     command
         .arg(out)
         .stdout(Stdio::piped())
@@ -163,6 +182,8 @@ fn a_tool_that_slept_through_the_containers_death_does_not_pass() {
     let mut command = tool();
     command.args([
         "run",
+        "--controls",
+        "none",
         "--venue",
         "vps",
         "--seccomp",

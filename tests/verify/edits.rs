@@ -203,7 +203,7 @@ const HIDDEN: &[(&str, &[&str])] = &[
     ("inventory.own_images[]", TEXT),
     // Files that are not there cannot be compared; --require-artifacts asks
     // for them.
-    ("artifacts", &["grown", "reversed", "shortened"]),
+    ("artifacts", &["reversed"]),
     ("artifacts[].path", PART),
     ("artifacts[].sha256", TEXT),
     ("artifacts[].bytes", &["increased"]),
@@ -222,6 +222,29 @@ const HIDDEN: &[(&str, &[&str])] = &[
     ),
     ("probes[PR-EXEC-1].observations[].returned", &["increased"]),
     ("probes[PR-EXEC-1].observations[].step", TEXT),
+    ("probes[XP-MEM-EXEC].observations[]", &["without returned"]),
+    (
+        "probes[XP-MEM-EXEC].observations[].returned",
+        &["increased"],
+    ),
+    // The same observation in two phases, in another order.
+    ("probes[XP-PERSONALITY].observations", &["reversed"]),
+    // Worth knowing, never judged.
+    ("information", &["grown", "reversed", "shortened"]),
+    ("information[].name", TEXT),
+    ("information[].value", TEXT),
+    // What the host says about itself and about the container: its word, as
+    // long as it does not contradict the inspector or the engine.
+    ("raw.host_namespaces", &["grown", "reversed", "shortened"]),
+    ("raw.host_namespaces[]", TEXT),
+    ("raw.outside.descriptors", TEXT),
+    ("raw.outside.uid_map", TEXT),
+    ("raw.outside.gid_map", TEXT),
+    ("raw.outside.limits", PART),
+    ("raw.outside.mountinfo", &["cut"]),
+    ("raw.outside.net_dev", PART),
+    ("raw.outside.status", PART),
+    ("witnesses.outside.source", TEXT),
     // Kernel texts where the change is not in what is read from them: the
     // first and the last character are numbers of mounts, headings, line ends.
     ("raw.mountinfo", &["cut"]),

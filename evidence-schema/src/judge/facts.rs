@@ -1,9 +1,11 @@
 //! Rules about kernel texts.
 
-use crate::catalogue::{ALLOWED_ENV, ENGINE_FILES, FactRule};
+use crate::catalogue::{ALLOWED_ENV, DEVICES, ENGINE_FILES, FactRule, IMAGE_FILES, floor};
 use crate::evidence::{RawFacts, Verdict};
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, State};
+use crate::seccomp::{About, Rules};
+use crate::syscalls;
 
 type Problem = (Verdict, String);
 
@@ -73,6 +75,53 @@ pub fn check(rule: FactRule, seen: &Observation, raw: &RawFacts) -> Vec<Problem>
                 problems
             }
         },
+        FactRule::MountFlags => match facts::mounts(&raw.mountinfo) {
+            Err(line) => vec![(Verdict::Unproven, format!("mount table, line {}", line.0))],
+            Ok(mounts) => {
+                let mut problems = agree(reading, &facts::flags_summary(&mounts));
+                problems.extend(mounts.iter().filter_map(flags));
+                problems
+            }
+        },
+        FactRule::Is(wanted) => one_of(reading, &[wanted]),
+        FactRule::OneOf(wanted) => one_of(reading, wanted),
+        FactRule::Status(name, wanted) => match facts::status_field(&raw.proc_self_status, name) {
+            None => vec![(Verdict::Unproven, format!("status has no {name}"))],
+            Some(value) => {
+                let mut problems = agree(reading, value);
+                problems.extend(one_of(value, &[wanted]));
+                problems
+            }
+        },
+        FactRule::NotRoot => match facts::identity(&raw.proc_self_status) {
+            None => vec![(Verdict::Unproven, "status has no ids".into())],
+            Some(ids) => {
+                let mut problems = agree(reading, &ids);
+                if ids.split_whitespace().any(|word| word == "0") {
+                    problems.push((Verdict::Fail, format!("root's: {ids}")));
+                }
+                problems
+            }
+        },
+        FactRule::FreshNamespace => namespace(reading, &raw.host_namespaces),
+        FactRule::ImageFiles => within(reading, IMAGE_FILES, "/tki-inspector"),
+        FactRule::Devices => within(reading, DEVICES, "null"),
+        FactRule::Descriptors => {
+            let kinds: Vec<(&str, &str)> = reading
+                .split(',')
+                .filter_map(|entry| entry.split_once('='))
+                .collect();
+            let numbers: Vec<&str> = kinds.iter().map(|(number, _)| *number).collect();
+            let plain = kinds
+                .iter()
+                .all(|(_, kind)| ["pipe", "null"].contains(kind));
+            if numbers == ["0", "1", "2"] && plain {
+                Vec::new()
+            } else {
+                vec![(Verdict::Fail, format!("open: {reading}"))]
+            }
+        }
+        FactRule::Sweep => sweep(reading, &raw.seccomp_profile),
         FactRule::NoSocketFile => match reading {
             "" => Vec::new(),
             found => vec![(Verdict::Fail, format!("socket files: {found}"))],
@@ -201,4 +250,130 @@ pub fn confinement(raw: &RawFacts) -> Vec<Problem> {
         )),
     }
     problems
+}
+
+fn one_of(reading: &str, wanted: &[&str]) -> Vec<Problem> {
+    if wanted.contains(&reading) {
+        return Vec::new();
+    }
+    vec![(
+        Verdict::Fail,
+        format!("{reading:?}, not {}", wanted.join(" or ")),
+    )]
+}
+
+/// A list that holds nothing beyond what is known, and at least what must be.
+fn within(reading: &str, known: &[&str], at_least: &str) -> Vec<Problem> {
+    let found: Vec<&str> = reading.split(',').collect();
+    let foreign: Vec<&str> = found
+        .iter()
+        .copied()
+        .filter(|f| !known.contains(f))
+        .collect();
+    if !foreign.is_empty() {
+        return vec![(Verdict::Fail, format!("also there: {}", foreign.join(", ")))];
+    }
+    if !found.contains(&at_least) {
+        return vec![(Verdict::Unproven, format!("{at_least} was not found"))];
+    }
+    Vec::new()
+}
+
+/// The kernel's first namespaces have fixed numbers.
+const FIRST: &[&str] = &[
+    "cgroup:[4026531835]",
+    "ipc:[4026531839]",
+    "pid:[4026531836]",
+    "uts:[4026531838]",
+];
+
+fn namespace(reading: &str, host: &[String]) -> Vec<Problem> {
+    if FIRST.contains(&reading) || host.iter().any(|own| own == reading) {
+        return vec![(Verdict::Fail, format!("{reading} is the host's"))];
+    }
+    if host.is_empty() {
+        return vec![(
+            Verdict::Unproven,
+            "the host's namespaces are not known".into(),
+        )];
+    }
+    Vec::new()
+}
+
+/// What is wrong with a mount's flags.
+fn flags(mount: &Mount) -> Option<Problem> {
+    let point = mount.mount_point.as_str();
+    if mount.shared {
+        return Some((Verdict::Fail, format!("{point} is shared with the host")));
+    }
+    let pseudo = ["proc", "sysfs", "cgroup", "cgroup2", "mqueue"].contains(&mount.fs_type.as_str());
+    let wanted: &[&str] = match point {
+        "/dev" => &["nosuid"],
+        "/dev/pts" | "/dev/console" => &["nosuid", "noexec"],
+        "/tmp" | "/out" | "/dev/shm" => &["nosuid", "nodev", "noexec"],
+        _ if pseudo => &["nosuid", "nodev", "noexec"],
+        _ => &[],
+    };
+    let missing: Vec<&str> = wanted
+        .iter()
+        .copied()
+        .filter(|flag| !mount.has(flag))
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    // The flags of a bind are those of the host's file system, which an
+    // unprivileged launcher cannot choose: that is not proven, not a leak.
+    let verdict = match point {
+        "/out" => Verdict::Unproven,
+        _ => Verdict::Fail,
+    };
+    Some((verdict, format!("{point} lacks {}", missing.join(","))))
+}
+
+/// Holds the sweep against the floor and against the profile.
+fn sweep(reading: &str, profile: &str) -> Vec<Problem> {
+    let Ok(rules) = Rules::parse(profile.as_bytes()) else {
+        return vec![(
+            Verdict::Unproven,
+            "there is no profile to compare with".into(),
+        )];
+    };
+    let mut seen = 0;
+    let mut through = Vec::new();
+    for entry in reading.split(' ') {
+        let parsed = entry.split_once('=');
+        let Some((number, answer)) = parsed.and_then(|(n, a)| Some((n.parse().ok()?, a))) else {
+            return vec![(Verdict::Unproven, format!("not a sweep: {entry:?}"))];
+        };
+        if number != seen {
+            return vec![(Verdict::Unproven, format!("number {seen} is missing"))];
+        }
+        seen += 1;
+        let name = syscalls::name(number).unwrap_or("unknown");
+        if answer == "skipped" {
+            if floor::NOT_TRIED.contains(&name) {
+                continue;
+            }
+            return vec![(Verdict::Unproven, format!("{name} was not tried"))];
+        }
+        if floor::UNFILTERED.contains(&name) {
+            continue;
+        }
+        let denied = ["EPERM", "ENOSYS", "SIGSYS"].contains(&answer);
+        let must = floor::DENIED.contains(&name) || rules.about(name) == About::Denied;
+        if must && !denied {
+            through.push(format!("{name} ({answer})"));
+        }
+    }
+    if seen < syscalls::BEYOND {
+        return vec![(Verdict::Unproven, format!("the sweep ends at {seen}"))];
+    }
+    if through.is_empty() {
+        return Vec::new();
+    }
+    vec![(
+        Verdict::Fail,
+        format!("got through: {}", through.join(", ")),
+    )]
 }

@@ -1,19 +1,22 @@
 use super::*;
-use crate::catalogue::{CANONICAL, find};
+use crate::catalogue::{FactRule, all as every_probe, find};
 
 const MOUNTS: &str = "\
 1 0 0:1 / / ro,relatime - overlay overlay rw
-2 1 0:2 / /proc rw,nosuid - proc proc rw
+2 1 0:2 / /proc rw,nosuid,nodev,noexec - proc proc rw
 3 1 0:3 / /dev rw,nosuid - tmpfs tmpfs rw
-4 1 0:4 / /sys ro - sysfs sysfs ro
-5 1 8:1 /a /in ro,relatime - ext4 /dev/vda rw
-6 1 0:9 / /out rw,noexec - tmpfs tmpfs rw
+4 1 0:4 / /sys ro,nosuid,nodev,noexec - sysfs sysfs ro
+5 1 8:1 /a /in ro,nosuid,nodev,noexec - ext4 /dev/vda rw
+6 1 0:9 / /out rw,nosuid,nodev,noexec - tmpfs tmpfs rw
 7 1 8:1 /h /etc/hosts ro,relatime - ext4 /dev/vda rw
 ";
 
 pub(crate) fn good_raw() -> RawFacts {
     let status = |filters: u32| {
-        let mut text = format!("NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t{filters}\n");
+        let mut text = format!(
+            "Uid:\t7\t7\t7\t7\nGid:\t8\t8\t8\t8\nGroups:\t8\n\
+             NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t{filters}\n"
+        );
         for set in crate::facts::CAPABILITY_SETS {
             text.push_str(&format!("{set}:\t0000000000000000\n"));
         }
@@ -27,6 +30,8 @@ pub(crate) fn good_raw() -> RawFacts {
         proc_net_ipv6_route: String::new(),
         proc_self_status: status(1),
         proc_self_status_locked: status(2),
+        host_namespaces: vec!["net:[4026531840]".into()],
+        seccomp_profile: PROFILE.into(),
         ..RawFacts::default()
     }
 }
@@ -34,35 +39,65 @@ pub(crate) fn good_raw() -> RawFacts {
 /// Observations under which the probe passes.
 pub(crate) fn good_observations(probe: &ProbeSpec) -> Vec<Observation> {
     let mut all = Vec::new();
-    for phase in [Phase::Engine, Phase::Locked] {
+    for phase in probe.phases {
         for operation in probe.operations {
-            let mut seen = Observation::new(phase, operation.id, State::Denied);
+            let mut seen = Observation::new(*phase, operation.id, State::Denied);
             match operation.expect {
-                Expect::Denied(errnos) => {
+                Expect::Denied(proofs) if proofs[0].starts_with("SIG") => {
+                    seen.signal = Some(proofs[0].into());
+                }
+                Expect::Denied(proofs) => {
                     seen.returned = Some(-1);
-                    seen.errno = Some(errnos[0].into());
+                    seen.errno = Some(proofs[0].into());
                 }
                 Expect::Allowed => {
                     seen.state = State::Allowed;
                     seen.returned = Some(0);
                 }
-                Expect::Fact(_) => {
+                Expect::Recorded => seen.state = State::Error,
+                Expect::Fact(rule) => {
                     seen.state = State::Allowed;
-                    seen.value = Some(match operation.id {
-                        "interfaces" => "lo".into(),
-                        "env-keyset" => "HOME".into(),
-                        "env-canary" => "absent".into(),
-                        "mount-table" => {
-                            crate::facts::mount_summary(&crate::facts::mounts(MOUNTS).unwrap())
-                        }
-                        _ => String::new(),
-                    });
+                    seen.value = Some(good_value(rule));
                 }
             }
             all.push(seen);
         }
     }
     all
+}
+
+fn good_value(rule: FactRule) -> String {
+    let mounts = crate::facts::mounts(MOUNTS).unwrap();
+    match rule {
+        FactRule::OnlyLoopback => "lo".into(),
+        FactRule::EnvKeys => "HOME".into(),
+        FactRule::CanaryAbsent => "absent".into(),
+        FactRule::MountTable => crate::facts::mount_summary(&mounts),
+        FactRule::MountFlags => crate::facts::flags_summary(&mounts),
+        FactRule::Is(value) | FactRule::Status(_, value) => value.into(),
+        FactRule::OneOf(values) => values[0].into(),
+        FactRule::NotRoot => crate::facts::identity(&good_raw().proc_self_status).unwrap(),
+        FactRule::FreshNamespace => "net:[4026532999]".into(),
+        FactRule::ImageFiles => "/tki-inspector,/tki-sandbox".into(),
+        FactRule::Devices => "null,zero".into(),
+        FactRule::Descriptors => "0=pipe,1=pipe,2=null".into(),
+        FactRule::Sweep => good_sweep(),
+        FactRule::NoIpv4Route | FactRule::NoIpv6Route | FactRule::NoSocketFile => String::new(),
+    }
+}
+
+const PROFILE: &str = r#"{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[
+    {"names":["read","write"],"action":"SCMP_ACT_ALLOW"}]}"#;
+
+fn good_sweep() -> String {
+    let answers: Vec<String> = (0..crate::syscalls::BEYOND)
+        .map(|number| match crate::syscalls::name(number) {
+            Some("read" | "write") => format!("{number}=EBADF"),
+            Some("pause" | "fork" | "vfork" | "sync") => format!("{number}=skipped"),
+            _ => format!("{number}=EPERM"),
+        })
+        .collect();
+    answers.join(" ")
 }
 
 fn verdict_of(id: &str, change: impl Fn(&mut Vec<Observation>, &mut RawFacts)) -> Verdict {
@@ -75,7 +110,7 @@ fn verdict_of(id: &str, change: impl Fn(&mut Vec<Observation>, &mut RawFacts)) -
 
 #[test]
 fn good_observations_pass() {
-    for probe in CANONICAL {
+    for probe in every_probe() {
         let judgement = judge(probe, &good_observations(probe), &good_raw());
         assert_eq!(judgement, Judgement::pass(), "{}", probe.id);
     }
@@ -83,7 +118,7 @@ fn good_observations_pass() {
 
 #[test]
 fn no_observation_is_never_a_pass() {
-    for probe in CANONICAL {
+    for probe in every_probe() {
         assert_eq!(
             judge(probe, &[], &good_raw()).verdict,
             Verdict::Unproven,
@@ -97,10 +132,16 @@ fn no_observation_is_never_a_pass() {
 /// in every way in which it can go wrong.
 #[test]
 fn each_operation_alone_spoils_its_probe() {
-    for probe in CANONICAL {
+    for probe in every_probe() {
         let good = good_observations(probe);
         for index in 0..good.len() {
-            if !probe.required_phases.contains(&good[index].phase) {
+            let spec = probe
+                .operations
+                .iter()
+                .find(|op| op.id == good[index].operation);
+            if !probe.required_phases.contains(&good[index].phase)
+                || spec.unwrap().expect == Expect::Recorded
+            {
                 continue;
             }
             let spoil = |change: &dyn Fn(&mut Vec<Observation>)| {
@@ -282,6 +323,87 @@ fn the_mount_table_holds_two_binds_and_nothing_else() {
     ] {
         let found = problems(&MOUNTS.replacen(from, to, 1));
         assert!(found.iter().any(|p| p == wanted), "{to}: {found:?}");
+    }
+}
+
+#[test]
+fn readings_that_leak_fail_and_readings_that_say_nothing_do_not_pass() {
+    let cases: &[(&str, &str, Verdict)] = &[
+        ("XP-NS-FRESH", "pid:[4026531836]", Verdict::Fail),
+        ("XP-NS-FRESH", "net:[4026531840]", Verdict::Fail),
+        ("XP-FS-FILES", "/tki-inspector,/etc/shadow", Verdict::Fail),
+        ("XP-FS-FILES", "/tki-sandbox", Verdict::Unproven),
+        ("XP-FS-DEVICES", "null,sda", Verdict::Fail),
+        ("XP-FD", "0=pipe,1=pipe,2=pipe,3=pipe", Verdict::Fail),
+        ("XP-FD", "0=socket,1=pipe,2=pipe", Verdict::Fail),
+        ("XP-FD", "0=pipe,1=pipe", Verdict::Fail),
+        ("XP-FS-MASKED", "file", Verdict::Fail),
+        ("XP-ABI-SWEEP", "0=EBADF", Verdict::Unproven),
+        ("XP-ABI-SWEEP", "", Verdict::Unproven),
+        ("XP-LIM-CPU", "not throttled", Verdict::Fail),
+    ];
+    for (probe, value, wanted) in cases {
+        let verdict = verdict_of(probe, |seen, _| seen[0].value = Some((*value).into()));
+        assert_eq!(verdict, *wanted, "{probe} {value}");
+    }
+    let verdict = verdict_of("XP-NS-FRESH", |_, raw| raw.host_namespaces.clear());
+    assert_eq!(verdict, Verdict::Unproven);
+}
+
+#[test]
+fn the_sweep_is_held_against_floor_and_profile() {
+    let with = |from: &str, to: &str| {
+        verdict_of("XP-ABI-SWEEP", |seen, _| {
+            let sweep = format!(" {} ", seen[0].value.as_ref().unwrap());
+            assert!(sweep.contains(from), "{from}");
+            seen[0].value = Some(sweep.replace(from, to).trim().into());
+        })
+    };
+    // io_uring_setup is on the floor; getuid is only denied by the profile.
+    assert_eq!(with(" 425=EPERM ", " 425=EFAULT "), Verdict::Fail);
+    assert_eq!(with(" 102=EPERM ", " 102=ok "), Verdict::Fail);
+    assert_eq!(with(" 425=EPERM ", " 425=ENOSYS "), Verdict::Pass);
+    assert_eq!(with(" 425=EPERM ", " 425=SIGSYS "), Verdict::Pass);
+    assert_eq!(with(" 425=EPERM ", " 425=skipped "), Verdict::Unproven);
+    assert_eq!(with(" 425=EPERM ", " "), Verdict::Unproven);
+    // With a profile that allows everything the floor still stands.
+    let allow_all = |answer: &'static str| {
+        verdict_of("XP-ABI-SWEEP", move |seen, raw| {
+            raw.seccomp_profile = r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#.into();
+            let sweep = seen[0].value.as_ref().unwrap();
+            seen[0].value = Some(sweep.replace(" 102=EPERM", answer));
+        })
+    };
+    assert_eq!(allow_all(" 102=ok"), Verdict::Pass);
+    assert_eq!(
+        verdict_of("XP-ABI-SWEEP", |_, raw| raw.seccomp_profile.clear()),
+        Verdict::Unproven
+    );
+}
+
+#[test]
+fn mounts_need_their_flags() {
+    for (from, to, wanted) in [
+        (
+            "/out rw,nosuid,nodev,noexec",
+            "/out rw,nosuid,nodev",
+            Verdict::Unproven,
+        ),
+        ("/proc rw,nosuid,nodev,noexec", "/proc rw", Verdict::Fail),
+        (
+            "/dev rw,nosuid -",
+            "/dev rw,nosuid shared:4 -",
+            Verdict::Fail,
+        ),
+    ] {
+        let verdict = verdict_of("XP-FS-FLAGS", |seen, raw| {
+            raw.mountinfo = raw.mountinfo.replace(from, to);
+            let mounts = crate::facts::mounts(&raw.mountinfo).unwrap();
+            for seen in seen {
+                seen.value = Some(crate::facts::flags_summary(&mounts));
+            }
+        });
+        assert_eq!(verdict, wanted, "{to}");
     }
 }
 

@@ -3,7 +3,7 @@
 //! A probe that executes itself without a marker is a fork bomb. Everything
 //! executed here is told to do nothing but end with a status of its own.
 
-use super::{Context, Operation};
+use super::{Context, Operation, in_child};
 use crate::outcome::Outcome;
 use crate::sys::{self, Ended, Errno, O_CREAT, O_EXCL, O_WRONLY};
 use crate::{EXEC_MARKER_STATUS, OWN_PATH, io};
@@ -41,11 +41,11 @@ fn by_path_at(path: &CStr, arguments: &[&CStr]) -> Errno {
 }
 
 fn shell(exec: Exec) -> Outcome {
-    in_child(|| exec(c"/bin/sh", &[c"sh", c"-c", c"exit 200"]))
+    execute(|| exec(c"/bin/sh", &[c"sh", c"-c", c"exit 200"]))
 }
 
 fn itself(exec: Exec) -> Outcome {
-    in_child(|| exec(OWN_PATH, &[OWN_PATH, c"exec-marker"]))
+    execute(|| exec(OWN_PATH, &[OWN_PATH, c"exec-marker"]))
 }
 
 fn dropped(path: &CStr, exec: Exec) -> Outcome {
@@ -60,7 +60,7 @@ fn dropped(path: &CStr, exec: Exec) -> Outcome {
             }
         }
     }
-    let outcome = in_child(|| exec(path, &[path]));
+    let outcome = execute(|| exec(path, &[path]));
     let _ = sys::unlink(path);
     outcome
 }
@@ -84,7 +84,7 @@ fn with_memfd(exec: impl Fn(i32) -> Errno) -> Outcome {
     };
     let outcome = match io::write_all(fd, SCRIPT) {
         Err(errno) => Outcome::not_reached("write", errno),
-        Ok(()) => in_child(|| exec(fd)),
+        Ok(()) => execute(|| exec(fd)),
     };
     sys::close(fd);
     outcome
@@ -92,16 +92,12 @@ fn with_memfd(exec: impl Fn(i32) -> Errno) -> Outcome {
 
 /// Executes in a forked copy. A failed exec returns and its errno becomes the
 /// copy's status; a successful one ends with the marker's.
-fn in_child(exec: impl Fn() -> Errno) -> Outcome {
-    match sys::fork() {
+fn execute(exec: impl Fn() -> Errno) -> Outcome {
+    match in_child(|| exec().0) {
+        Ok(Ended::Exit(EXEC_MARKER_STATUS)) => Outcome::attempt(Ok(0), &[]),
+        Ok(Ended::Exit(errno @ 1..=133)) => Outcome::attempt(Err::<i64, _>(Errno(errno)), &[]),
+        Ok(Ended::Exit(status)) => Outcome::error(format!("ended with status {status}")),
+        Ok(Ended::Signal(number)) => Outcome::signal(number),
         Err(errno) => Outcome::not_reached("fork", errno),
-        Ok(None) => sys::exit(exec().0),
-        Ok(Some(pid)) => match sys::wait(pid) {
-            Ok(Ended::Exit(EXEC_MARKER_STATUS)) => Outcome::attempt(Ok(0), &[]),
-            Ok(Ended::Exit(errno @ 1..=133)) => Outcome::attempt(Err::<i64, _>(Errno(errno)), &[]),
-            Ok(Ended::Exit(status)) => Outcome::error(format!("ended with status {status}")),
-            Ok(Ended::Signal(number)) => Outcome::signal(number),
-            Err(errno) => Outcome::not_reached("wait", errno),
-        },
     }
 }

@@ -70,8 +70,7 @@ pub const OUTPUT: &[Operation] = &[
 const OUTPUT_FILE: &CStr = c"/out/tki-probe-output";
 const CONTENT: &[u8] = b"tki-attest writes here and nowhere else\n";
 
-/// Creates a file; removes it again should that work. A symlink at the end of
-/// the path is followed, so the file is removed through it too.
+/// Creates a file; removes it again should that work.
 fn attempt_create(path: &CStr) -> Outcome {
     let result = sys::open(path, O_WRONLY | O_CREAT, 0o600);
     if let Ok(fd) = result {
@@ -96,6 +95,9 @@ fn through_link(target: &CStr, attempt: fn(&CStr) -> Outcome) -> Outcome {
         return Outcome::not_reached("symlink", errno);
     }
     let outcome = attempt(LINK);
+    // Creating follows the link and removing does not: should it have worked,
+    // the file is removed by its own name.
+    let _ = sys::unlink(c"/escape/tki-probe");
     let _ = sys::unlink(LINK);
     outcome
 }

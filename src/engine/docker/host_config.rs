@@ -5,8 +5,8 @@
 use crate::engine::contract::Launch;
 use crate::sandbox::command_line::REMOVED_VARIABLES;
 use bollard::models::{
-    ContainerCreateBody, ContainerInspectResponse, HostConfig, HostConfigLogConfig, Mount,
-    MountBindOptions, MountBindOptionsPropagationEnum, MountType, ResourcesUlimits,
+    ContainerCreateBody, ContainerInspectResponse, DeviceMapping, HostConfig, HostConfigLogConfig,
+    Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountType, ResourcesUlimits,
 };
 use std::collections::HashMap;
 use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
@@ -26,6 +26,7 @@ pub fn create_body(launch: &Launch) -> ContainerCreateBody {
         image: Some(launch.image.clone()),
         cmd: Some(launch.arguments.clone()),
         user: Some(settings.user.clone()),
+        hostname: Some(settings.hostname.clone()),
         env: Some(env),
         labels: Some(launch.labels.iter().cloned().collect()),
         open_stdin: Some(true),
@@ -40,6 +41,10 @@ pub fn create_body(launch: &Launch) -> ContainerCreateBody {
 }
 
 fn host_config(settings: &Settings, seccomp: &str) -> HostConfig {
+    let seccomp = match settings.seccomp.as_str() {
+        "unconfined" => "unconfined",
+        _ => seccomp,
+    };
     let mut security = vec![format!("seccomp={seccomp}")];
     if settings.no_new_privileges {
         security.push("no-new-privileges".into());
@@ -63,7 +68,19 @@ fn host_config(settings: &Settings, seccomp: &str) -> HostConfig {
         pids_limit: Some(settings.pids_limit),
         memory: Some(settings.memory_bytes),
         memory_swap: Some(settings.memory_swap_bytes).filter(|bytes| *bytes != 0),
-        nano_cpus: Some(settings.nano_cpus),
+        cpu_period: Some(settings.cpu_period_us),
+        cpu_quota: Some(settings.cpu_quota_us),
+        cgroupns_mode: settings.cgroupns.parse().ok(),
+        devices: Some(
+            settings
+                .devices
+                .iter()
+                .map(|device| device_mapping(device))
+                .collect(),
+        ),
+        // Absent means the engine's own lists; empty means none.
+        masked_paths: (!settings.system_paths_masked).then(Vec::new),
+        readonly_paths: (!settings.system_paths_masked).then(Vec::new),
         ulimits: Some(settings.ulimits.iter().map(ulimit).collect()),
         auto_remove: Some(settings.auto_remove),
         log_config: Some(HostConfigLogConfig {
@@ -85,6 +102,16 @@ fn bind_mount(bind: &Bind) -> Mount {
             ..MountBindOptions::default()
         }),
         ..Mount::default()
+    }
+}
+
+/// `HOST:CONTAINER`, readable only.
+fn device_mapping(device: &str) -> DeviceMapping {
+    let (host, inside) = device.split_once(':').unwrap_or((device, device));
+    DeviceMapping {
+        path_on_host: Some(host.into()),
+        path_in_container: Some(inside.into()),
+        cgroup_permissions: Some("r".into()),
     }
 }
 
@@ -132,6 +159,8 @@ pub fn configured(found: &ContainerInspectResponse) -> Settings {
         pid: mode(host.pid_mode, "private"),
         uts: mode(host.uts_mode, "private"),
         userns: mode(host.userns_mode, "default"),
+        cgroupns: mode(host.cgroupns_mode.map(|mode| mode.to_string()), "host"),
+        hostname: config.hostname.unwrap_or_default(),
         privileged: host.privileged.unwrap_or(false),
         read_only_rootfs: host.readonly_rootfs.unwrap_or(false),
         user: config.user.unwrap_or_default(),
@@ -148,16 +177,24 @@ pub fn configured(found: &ContainerInspectResponse) -> Settings {
             Some("unconfined") => "unconfined".into(),
             Some(profile) => sha256_hex(profile.as_bytes()),
         },
+        system_paths_masked: !host.masked_paths.unwrap_or_default().is_empty()
+            && !host.readonly_paths.unwrap_or_default().is_empty(),
         devices: host
             .devices
             .unwrap_or_default()
             .into_iter()
-            .filter_map(|device| device.path_on_host)
+            .filter_map(|device| {
+                Some(format!(
+                    "{}:{}",
+                    device.path_on_host?, device.path_in_container?
+                ))
+            })
             .collect(),
         pids_limit: host.pids_limit.unwrap_or(0),
         memory_bytes: host.memory.unwrap_or(0),
         memory_swap_bytes: host.memory_swap.unwrap_or(0),
-        nano_cpus: host.nano_cpus.unwrap_or(0),
+        cpu_period_us: host.cpu_period.unwrap_or(0),
+        cpu_quota_us: host.cpu_quota.unwrap_or(0),
         ulimits,
         auto_remove: host.auto_remove.unwrap_or(false),
         log_driver: host.log_config.and_then(|log| log.typ).unwrap_or_default(),

@@ -1,22 +1,22 @@
 //! The Docker Engine, through its API.
 
+mod ask;
 mod connect;
 mod host_config;
 mod session;
 
 use crate::engine::contract::{
-    Engine, EngineFacts, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session,
+    Engine, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session, Surroundings,
 };
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use bollard::Docker;
 use bollard::query_parameters::{
-    ImportImageOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder,
-    ListNetworksOptions, ListVolumesOptions, RemoveContainerOptionsBuilder,
+    ImportImageOptions, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
 use std::time::Duration;
-use tki_evidence::evidence::{Holdings, Runtime};
+use tki_evidence::evidence::Holdings;
 
 /// A connection to a Docker Engine.
 #[derive(Debug)]
@@ -71,92 +71,43 @@ impl DockerEngine {
 }
 
 impl Engine for DockerEngine {
-    fn facts(&mut self) -> Result<EngineFacts, EngineError> {
+    fn look_around(&mut self, tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let docker = self.docker.clone();
-        let (info, version) = self.call("GET /info", async {
-            tokio::try_join!(docker.info(), docker.version())
-        })?;
-        let security_options = info.security_options.unwrap_or_default();
-        let rootless = security_options
-            .iter()
-            .any(|option| option == "name=rootless");
-        Ok(EngineFacts {
-            runtime: Runtime {
-                engine: "docker".into(),
-                engine_version: version.version.unwrap_or_default(),
-                api_version: self.docker.client_version().to_string(),
-                oci_runtime: info.default_runtime.unwrap_or_default(),
-                kernel: info.kernel_version.unwrap_or_default(),
-                arch: info.architecture.unwrap_or_default(),
-                os: info.os_type.unwrap_or_default(),
-                cgroup_version: info
-                    .cgroup_version
-                    .map(|version| version.to_string())
-                    .unwrap_or_default(),
-                rootless,
-                security_options,
-            },
-            operating_system: info.operating_system.unwrap_or_default(),
-            host_name: info.name.unwrap_or_default(),
-            swap_limit: info.swap_limit.unwrap_or(false),
+        let (info, version, holdings, tagged, by_config, by_manifest) =
+            self.call("looking around", async {
+                tokio::try_join!(
+                    docker.info(),
+                    docker.version(),
+                    ask::holdings(&docker),
+                    ask::image_id(&docker, tag),
+                    // Image stores disagree on which digest is the id.
+                    ask::image_id(&docker, &image.config_digest),
+                    ask::image_id(&docker, &image.manifest_digest),
+                )
+            })?;
+        let api_version = self.docker.client_version().to_string();
+        Ok(Surroundings {
+            facts: ask::facts(info, version, api_version),
+            holdings,
+            tagged,
+            held: by_config.or(by_manifest),
         })
     }
 
     fn holdings(&mut self) -> Result<Holdings, EngineError> {
         let docker = self.docker.clone();
-        let all = ListContainersOptionsBuilder::new().all(true).build();
-        let every = ListImagesOptionsBuilder::new().all(true).build();
-        let (containers, networks, volumes, images) = self.call("the inventory", async {
-            tokio::try_join!(
-                docker.list_containers(Some(all)),
-                docker.list_networks(None::<ListNetworksOptions>),
-                docker.list_volumes(None::<ListVolumesOptions>),
-                docker.list_images(Some(every)),
-            )
-        })?;
-        let sorted = |mut ids: Vec<String>| {
-            ids.sort();
-            ids.dedup();
-            ids
-        };
-        Ok(Holdings {
-            containers: sorted(
-                containers
-                    .into_iter()
-                    .filter(|container| {
-                        let labels = container.labels.as_ref();
-                        !labels.is_some_and(|labels| labels.contains_key(LABEL_RUN))
-                    })
-                    .filter_map(|container| container.id)
-                    .collect(),
-            ),
-            networks: sorted(networks.into_iter().filter_map(|net| net.id).collect()),
-            volumes: sorted(
-                volumes
-                    .volumes
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|volume| volume.name)
-                    .collect(),
-            ),
-            images: sorted(images.into_iter().map(|image| image.id).collect()),
-        })
+        self.call("the inventory", ask::holdings(&docker))
     }
 
     fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError> {
-        // Image stores disagree on which digest is the id.
-        for digest in [&image.config_digest, &image.manifest_digest] {
-            if let Some(id) = self.image_tagged(digest)? {
-                return Ok(Some(id));
-            }
-        }
-        Ok(None)
-    }
-
-    fn image_tagged(&mut self, tag: &str) -> Result<Option<String>, EngineError> {
         let docker = self.docker.clone();
-        let found = self.look_up("GET /images", docker.inspect_image(tag))?;
-        Ok(found.and_then(|image| image.id))
+        let (by_config, by_manifest) = self.call("GET /images", async {
+            tokio::try_join!(
+                ask::image_id(&docker, &image.config_digest),
+                ask::image_id(&docker, &image.manifest_digest),
+            )
+        })?;
+        Ok(by_config.or(by_manifest))
     }
 
     fn load(&mut self, archive: Vec<u8>) -> Result<(), EngineError> {

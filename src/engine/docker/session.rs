@@ -163,6 +163,12 @@ impl Session for DockerSession<'_> {
         Ok(Configured {
             settings: host_config::configured(&found),
             image_id: found.image.clone().unwrap_or_default(),
+            pid: found
+                .state
+                .as_ref()
+                .and_then(|state| state.pid)
+                .and_then(|pid| i32::try_from(pid).ok())
+                .filter(|pid| *pid > 1),
             description: serde_json::to_string_pretty(&found).unwrap_or_default(),
         })
     }

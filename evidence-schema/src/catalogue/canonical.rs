@@ -1,98 +1,9 @@
-//! The probes: what each does, what must come back, and why it is asked.
-//!
-//! The catalogue is the one place where operations are named. The inspector
-//! implements exactly these ids and the judge accepts exactly these ids, so an
-//! operation that is missing from either side can never become a PASS.
+//! The twelve canonical probes.
 
-use crate::observation::Phase;
-
-/// A probe of the catalogue.
-#[derive(Clone, Copy, Debug)]
-pub struct ProbeSpec {
-    /// The probe's stable id.
-    pub id: &'static str,
-    /// The requirements of the minimum sandbox that it proves.
-    pub requirements: &'static [&'static str],
-    /// What it does, for a reader.
-    pub operation: &'static str,
-    /// What must come back, for a reader.
-    pub expected: &'static str,
-    /// Why it is asked, in a line.
-    pub reason: &'static str,
-    /// The phases in which every operation must meet its expectation. What the
-    /// other phase gave is recorded all the same.
-    pub required_phases: &'static [Phase],
-    /// Its operations.
-    pub operations: &'static [OperationSpec],
-}
-
-/// One operation of a probe.
-#[derive(Clone, Copy, Debug)]
-pub struct OperationSpec {
-    /// The operation's stable id within the probe.
-    pub id: &'static str,
-    /// What must come back.
-    pub expect: Expect,
-}
-
-/// What must come back from an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expect {
-    /// A refusal with one of these errnos. Where `EPERM` is among them a
-    /// `SIGSYS` counts too: it is the same filter with a harsher action.
-    Denied(&'static [&'static str]),
-    /// Success.
-    Allowed,
-    /// A reading that satisfies a rule about raw facts.
-    Fact(FactRule),
-}
-
-/// A rule about a kernel text. The judge applies it to the text itself and
-/// also requires that the inspector's reading in each phase agrees with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FactRule {
-    /// `/proc/net/dev` names `lo` and nothing else.
-    OnlyLoopback,
-    /// `/proc/net/route` has no entry.
-    NoIpv4Route,
-    /// `/proc/net/ipv6_route` has no entry but the kernel's own on `lo`.
-    NoIpv6Route,
-    /// The environment's keys are within [`ALLOWED_ENV`].
-    EnvKeys,
-    /// The canary variable of the challenge is absent.
-    CanaryAbsent,
-    /// The mount table holds exactly the two binds and what an engine needs.
-    MountTable,
-    /// No socket file anywhere.
-    NoSocketFile,
-}
-
-/// Environment variables that may exist inside: names that engines set by
-/// themselves and that carry no secret.
-pub const ALLOWED_ENV: &[&str] = &["PATH", "HOME", "HOSTNAME", "TERM", "container"];
-
-/// Files that engines bind into a container by themselves. They may only be
-/// mounted read-only.
-pub const ENGINE_FILES: &[&str] = &[
-    "/etc/hosts",
-    "/etc/hostname",
-    "/etc/resolv.conf",
-    "/run/.containerenv",
-];
-
-const BOTH: &[Phase] = &[Phase::Engine, Phase::Locked];
-const LOCKED: &[Phase] = &[Phase::Locked];
-
-const NO_SOCKET: Expect = Expect::Denied(&["EPERM", "EACCES", "EAFNOSUPPORT"]);
-const NO_ROUTE: Expect = Expect::Denied(&["EPERM", "EACCES", "EAFNOSUPPORT", "ENETUNREACH"]);
-const READ_ONLY: Expect = Expect::Denied(&["EROFS"]);
-const NOT_WRITABLE: Expect = Expect::Denied(&["EROFS", "EACCES"]);
-const NOT_PERMITTED: Expect = Expect::Denied(&["EPERM"]);
-const NOT_THERE: Expect = Expect::Denied(&["ENOENT"]);
-
-const fn op(id: &'static str, expect: Expect) -> OperationSpec {
-    OperationSpec { id, expect }
-}
+use super::{
+    BOTH, Expect, FactRule, LOCKED, NO_ROUTE, NO_ROUTE_V6, NO_SOCKET, NOT_PERMITTED, NOT_THERE,
+    NOT_WRITABLE, ProbeSpec, READ_ONLY, op,
+};
 
 /// The twelve canonical probes, in their canonical order.
 pub const CANONICAL: &[ProbeSpec] = &[
@@ -102,7 +13,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
         operation: "socket(AF_INET/AF_INET6, STREAM and DGRAM)",
         expected: "denied EPERM, EACCES or EAFNOSUPPORT",
         reason: "without an internet socket nothing can leave by the network",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("socket(AF_INET, SOCK_STREAM)", NO_SOCKET),
             op("socket(AF_INET, SOCK_DGRAM)", NO_SOCKET),
@@ -117,10 +31,13 @@ pub const CANONICAL: &[ProbeSpec] = &[
                     is sent); interfaces; route tables",
         expected: "denied EPERM, ENETUNREACH or socket not creatable; only lo; no routes",
         reason: "even with a socket there is nowhere to go",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("connect(192.0.2.1:53/udp)", NO_ROUTE),
-            op("connect([2001:db8::1]:53/udp)", NO_ROUTE),
+            op("connect([2001:db8::1]:53/udp)", NO_ROUTE_V6),
             op("interfaces", Expect::Fact(FactRule::OnlyLoopback)),
             op("routes-ipv4", Expect::Fact(FactRule::NoIpv4Route)),
             op("routes-ipv6", Expect::Fact(FactRule::NoIpv6Route)),
@@ -132,7 +49,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
         operation: "socket() for AF_UNIX, AF_NETLINK, AF_PACKET, AF_VSOCK, AF_ALG and raw IP",
         expected: "denied each, with EPERM, EACCES or EAFNOSUPPORT",
         reason: "a local, hypervisor or crypto socket is a way out as well",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("socket(AF_UNIX, SOCK_STREAM)", NO_SOCKET),
             op("socket(AF_NETLINK, SOCK_RAW)", NO_SOCKET),
@@ -149,7 +69,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
         operation: "environment keyset (keys only, never values)",
         expected: "a subset of PATH, HOME, HOSTNAME, TERM, container; no canary",
         reason: "a secret in the environment is readable by whatever runs inside",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("env-keyset", Expect::Fact(FactRule::EnvKeys)),
             op("env-canary", Expect::Fact(FactRule::CanaryAbsent)),
@@ -161,7 +84,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
         operation: "create, append, truncate, unlink, chmod in /in",
         expected: "denied EROFS",
         reason: "the packet under inspection must come out as it went in",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("create(/in)", READ_ONLY),
             op("append(/in)", READ_ONLY),
@@ -176,7 +102,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
         operation: "write through /out/../ to a mode-1777 directory baked into the image",
         expected: "denied EROFS or EACCES",
         reason: "only the read-only root stands between /out and the rest",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("create(/out/../escape)", NOT_WRITABLE),
             op("create(/out/./../../../escape)", NOT_WRITABLE),
@@ -190,7 +119,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
         operation: "write through a symlink in /out, absolute and relative",
         expected: "denied EROFS or EACCES",
         reason: "a link in the one writable place must not lead out of it",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("create(absolute symlink)", NOT_WRITABLE),
             op("create(relative symlink)", NOT_WRITABLE),
@@ -204,7 +136,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
         operation: "write, fsync, read back, unlink in /out",
         expected: "allowed",
         reason: "a sandbox in which nothing works proves nothing",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("write(/out)", Expect::Allowed),
             op("fsync(/out)", Expect::Allowed),
@@ -219,7 +154,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
                     memfd",
         expected: "denied EPERM in phase locked; what phase engine gave is recorded",
         reason: "no second program, whatever file it would come from",
+        phases: BOTH,
         required_phases: LOCKED,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("execve(/bin/sh)", NOT_PERMITTED),
             op("execveat(/bin/sh)", NOT_PERMITTED),
@@ -239,7 +177,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
         operation: "mount table; mount(2), umount2; open of host paths",
         expected: "exactly the binds /in ro and /out rw; denied EPERM; ENOENT",
         reason: "what is not mounted cannot be read",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("mount-table", Expect::Fact(FactRule::MountTable)),
             op("mount(2)", NOT_PERMITTED),
@@ -260,7 +201,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
                     socket",
         expected: "none",
         reason: "an engine socket inside is the host's root account",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("stat(/var/run/docker.sock)", NOT_THERE),
             op("stat(/run/docker.sock)", NOT_THERE),
@@ -279,7 +223,10 @@ pub const CANONICAL: &[ProbeSpec] = &[
         operation: "ptrace(TRACEME, ATTACH), process_vm_readv",
         expected: "denied EPERM",
         reason: "one process must not become another's hands",
+        phases: BOTH,
         required_phases: BOTH,
+        heavy: false,
+        uncalibrated: None,
         operations: &[
             op("ptrace(PTRACE_TRACEME)", NOT_PERMITTED),
             op("ptrace(PTRACE_ATTACH)", NOT_PERMITTED),
@@ -287,30 +234,3 @@ pub const CANONICAL: &[ProbeSpec] = &[
         ],
     },
 ];
-
-/// The probe with this id.
-pub fn find(id: &str) -> Option<&'static ProbeSpec> {
-    CANONICAL.iter().find(|probe| probe.id == id)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::collections::BTreeSet;
-
-    #[test]
-    fn the_twelve_are_there_once() {
-        let ids: BTreeSet<_> = CANONICAL.iter().map(|probe| probe.id).collect();
-        assert_eq!(ids.len(), CANONICAL.len());
-        assert_eq!(CANONICAL.len(), 12);
-    }
-
-    #[test]
-    fn operations_are_unique_within_a_probe() {
-        for probe in CANONICAL {
-            let ids: BTreeSet<_> = probe.operations.iter().map(|op| op.id).collect();
-            assert_eq!(ids.len(), probe.operations.len(), "{}", probe.id);
-            assert!(!probe.required_phases.is_empty(), "{}", probe.id);
-        }
-    }
-}

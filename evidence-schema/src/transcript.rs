@@ -2,13 +2,21 @@
 //! until proven otherwise: every line is bounded, typed and expected, or the
 //! run ends.
 
-use crate::report::text::printable;
-use tki_evidence::evidence::RawFacts;
-use tki_evidence::observation::Observation;
-use tki_evidence::wire::{Challenge, Done, Hello, InspectorMessage, PROTOCOL};
+use crate::evidence::{Information, RawFacts};
+use crate::observation::Observation;
+use crate::wire::{Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL};
 
 /// The most missing invariants that an inspector could name.
 const MAX_MISSING: usize = 32;
+
+/// The most pieces of information.
+const MAX_INFORMATION: usize = 128;
+
+/// The start of a text, with everything escaped that is not plain.
+fn shown(text: &str, most: usize) -> String {
+    let start: String = text.chars().take(most).collect();
+    start.escape_debug().to_string()
+}
 
 /// Why a line is not what the inspector would say here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +51,7 @@ pub struct Transcript {
     raw: RawFacts,
     raw_names: Vec<String>,
     observations: Vec<(String, Observation)>,
+    information: Vec<Information>,
     done: Option<Done>,
 }
 
@@ -55,8 +64,50 @@ pub struct Heard {
     pub raw: RawFacts,
     /// Observations with their probes' ids.
     pub observations: Vec<(String, Observation)>,
+    /// Worth knowing, never judged.
+    pub information: Vec<Information>,
     /// How long the probes took, in microseconds.
     pub elapsed_us: u64,
+}
+
+impl Heard {
+    /// What was seen of one probe.
+    pub fn observations_of(&self, probe: &str) -> Vec<Observation> {
+        let own = self.observations.iter().filter(|(id, _)| id == probe);
+        own.map(|(_, seen)| seen.clone()).collect()
+    }
+}
+
+/// Writes both sides of a conversation down, in their order.
+pub fn write(challenge: &Challenge, heard: &Heard) -> Vec<u8> {
+    let message = HostMessage::Challenge(challenge.clone());
+    let asked = serde_json::to_vec(&message).unwrap_or_default();
+    let end_of_hello = heard.bytes.iter().position(|byte| *byte == b'\n');
+    let (hello, rest) = heard.bytes.split_at(end_of_hello.map_or(0, |at| at + 1));
+    [hello, &asked, b"\n", rest].concat()
+}
+
+/// Reads a conversation that was written down.
+pub fn read(bytes: &[u8]) -> Result<(Challenge, Heard), TranscriptError> {
+    let wrong = |line: usize, what: &str| TranscriptError::Unexpected {
+        line,
+        what: what.into(),
+    };
+    let mut lines = bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(|line| line.strip_suffix(b"\n").unwrap_or(line));
+    let mut transcript = Transcript::new();
+    transcript.hear_hello(lines.next().unwrap_or_default())?;
+    let asked = lines.next().unwrap_or_default();
+    let HostMessage::Challenge(challenge) =
+        serde_json::from_slice(asked).map_err(|_| wrong(2, "not a challenge"))?;
+    for line in lines {
+        transcript.hear(line, &challenge)?;
+    }
+    match transcript.end() {
+        Some(heard) => Ok((challenge, heard)),
+        None => Err(wrong(0, "it stops before its end")),
+    }
 }
 
 impl Transcript {
@@ -69,6 +120,7 @@ impl Transcript {
             raw: RawFacts::default(),
             raw_names: Vec::new(),
             observations: Vec::new(),
+            information: Vec::new(),
             done: None,
         }
     }
@@ -85,7 +137,7 @@ impl Transcript {
                 Ok(missing)
             }
             InspectorMessage::Refused(refused) => {
-                Err(TranscriptError::Refused(printable(&refused.reason, 300)))
+                Err(TranscriptError::Refused(shown(&refused.reason, 300)))
             }
             _ => Err(self.unexpected("the first line is not a greeting")),
         }
@@ -114,6 +166,14 @@ impl Transcript {
                 self.raw_names.push(raw.name);
                 Ok(false)
             }
+            InspectorMessage::Info(info) if self.information.len() < MAX_INFORMATION => {
+                self.information.push(Information {
+                    name: info.name,
+                    value: info.text,
+                });
+                Ok(false)
+            }
+            InspectorMessage::Info(_) => Err(self.unexpected("more than anybody wants to know")),
             InspectorMessage::Observation(observation) => {
                 if !challenge.probes.contains(&observation.probe) {
                     return Err(self.unexpected("an observation of a probe that nobody asked for"));
@@ -133,7 +193,7 @@ impl Transcript {
                 Ok(true)
             }
             InspectorMessage::Refused(refused) => {
-                Err(TranscriptError::Refused(printable(&refused.reason, 300)))
+                Err(TranscriptError::Refused(shown(&refused.reason, 300)))
             }
             InspectorMessage::Hello(_) => Err(self.unexpected("a second greeting")),
         }
@@ -146,6 +206,7 @@ impl Transcript {
             bytes: self.bytes,
             raw: self.raw,
             observations: self.observations,
+            information: self.information,
             elapsed_us: done.elapsed_us,
         })
     }
@@ -156,7 +217,7 @@ impl Transcript {
         self.bytes.push(b'\n');
         serde_json::from_slice(line).map_err(|_| TranscriptError::Garbage {
             line: self.lines,
-            start: printable(&String::from_utf8_lossy(line), 60),
+            start: shown(&String::from_utf8_lossy(line), 60),
         })
     }
 
@@ -191,6 +252,7 @@ fn place<'a>(raw: &'a mut RawFacts, name: &str) -> Option<Place<'a>> {
         "proc_self_limits" => Place::Text(&mut raw.proc_self_limits),
         "proc_self_cgroup" => Place::Text(&mut raw.proc_self_cgroup),
         "proc_version" => Place::Text(&mut raw.proc_version),
+        "namespaces" => Place::List(&mut raw.namespaces),
         _ => return None,
     })
 }
@@ -198,7 +260,7 @@ fn place<'a>(raw: &'a mut RawFacts, name: &str) -> Option<Place<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tki_evidence::observation::Phase;
+    use crate::observation::Phase;
 
     fn challenge() -> Challenge {
         Challenge {
@@ -208,7 +270,10 @@ mod tests {
             phases: vec![Phase::Engine],
             probe_deadline_ms: 1,
             overall_deadline_ms: 1,
+            lock: true,
             env_canary: "C".into(),
+            host_canary: String::new(),
+            limits: crate::wire::Limits::default(),
             accept_missing: Vec::new(),
         }
     }
@@ -230,6 +295,12 @@ mod tests {
         assert_eq!(heard.raw.mountinfo, "a");
         assert_eq!(heard.observations.len(), 1);
         assert_eq!(heard.bytes.iter().filter(|b| **b == b'\n').count(), 4);
+        let written = write(&challenge(), &heard);
+        let (asked, again) = read(&written).unwrap();
+        assert_eq!(asked, challenge());
+        assert_eq!(again.bytes, heard.bytes);
+        assert_eq!(again.observations, heard.observations);
+        assert!(read(&written[..written.len() - 40]).is_err());
     }
 
     #[test]

@@ -1,0 +1,177 @@
+//! Seccomp profiles in Docker's JSON form, and what they say about a call.
+
+use crate::strict::{self, StrictError};
+use serde::Deserialize;
+
+/// A profile's rules, in Docker's JSON form.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Rules {
+    /// What happens to a call that no rule names.
+    pub default_action: Action,
+    /// The errno of the default action.
+    #[serde(default)]
+    pub default_errno_ret: Option<u32>,
+    /// Architectures whose calls are filtered by the rules.
+    #[serde(default)]
+    pub architectures: Vec<String>,
+    /// The same with sub-architectures.
+    #[serde(default)]
+    pub arch_map: Vec<ArchMap>,
+    /// Flags of the filter.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// The rules.
+    #[serde(default)]
+    pub syscalls: Vec<Rule>,
+}
+
+/// An architecture and those that run on it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ArchMap {
+    /// The native one.
+    pub architecture: String,
+    /// The others.
+    #[serde(default)]
+    pub sub_architectures: Vec<String>,
+}
+
+/// A rule for some calls.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Rule {
+    /// The calls, by name.
+    pub names: Vec<String>,
+    /// What happens to them.
+    pub action: Action,
+    /// The errno of the action.
+    #[serde(default)]
+    pub errno_ret: Option<u32>,
+    /// Conditions on arguments.
+    #[serde(default)]
+    pub args: Vec<Argument>,
+    /// Why.
+    #[serde(default)]
+    pub comment: Option<String>,
+    /// Conditions under which an engine takes the rule in.
+    #[serde(default)]
+    pub includes: Option<Condition>,
+    /// Conditions under which an engine leaves the rule out.
+    #[serde(default)]
+    pub excludes: Option<Condition>,
+}
+
+/// A condition on an argument.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Argument {
+    /// Which argument, from 0.
+    pub index: u32,
+    /// Compared with.
+    pub value: u64,
+    /// Compared with, for masks.
+    #[serde(default)]
+    pub value_two: u64,
+    /// How.
+    pub op: String,
+}
+
+/// A condition on the engine's side.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Condition {
+    /// Capabilities.
+    #[serde(default)]
+    pub caps: Vec<String>,
+    /// Architectures.
+    #[serde(default)]
+    pub arches: Vec<String>,
+    /// Least kernel version.
+    #[serde(default)]
+    pub min_kernel: Option<String>,
+}
+
+/// What a filter does with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Action {
+    /// Let it through.
+    ScmpActAllow,
+    /// Let it through and log it.
+    ScmpActLog,
+    /// Ask a supervisor.
+    ScmpActNotify,
+    /// Ask a tracer.
+    ScmpActTrace,
+    /// Fail it.
+    ScmpActErrno,
+    /// End the thread.
+    ScmpActKill,
+    /// End the thread.
+    ScmpActKillThread,
+    /// End the process.
+    ScmpActKillProcess,
+    /// Send SIGSYS.
+    ScmpActTrap,
+}
+
+impl Action {
+    /// The call may go on.
+    pub fn lets_through(self) -> bool {
+        matches!(
+            self,
+            Action::ScmpActAllow
+                | Action::ScmpActLog
+                | Action::ScmpActNotify
+                | Action::ScmpActTrace
+        )
+    }
+}
+
+impl Rules {
+    /// Reads a profile.
+    pub fn parse(bytes: &[u8]) -> Result<Self, StrictError> {
+        Ok(strict::parse_as(bytes)?.0)
+    }
+
+    /// What happens to a call, as far as its arguments do not matter.
+    pub fn about(&self, name: &str) -> About {
+        let mut conditional = false;
+        for rule in &self.syscalls {
+            if !rule.names.iter().any(|named| named == name) {
+                continue;
+            }
+            if rule.args.is_empty() && rule.includes.is_none() && rule.excludes.is_none() {
+                return About::of(rule.action);
+            }
+            conditional = true;
+        }
+        if conditional {
+            About::Depends
+        } else {
+            About::of(self.default_action)
+        }
+    }
+}
+
+/// What a profile says about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// It may go on.
+    Allowed,
+    /// It may not.
+    Denied,
+    /// That depends on its arguments or on the engine.
+    Depends,
+}
+
+impl About {
+    fn of(action: Action) -> Self {
+        if action.lets_through() {
+            About::Allowed
+        } else {
+            About::Denied
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Other ways into the same kernel: the 32-bit table, the x32 table, and every
+//! number of the native table.
+
+use super::{Context, Operation, in_child};
+use crate::io;
+use crate::outcome::Outcome;
+use crate::sys::{self, Ended, Errno, Result};
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::arch::asm;
+use tki_evidence::catalogue::floor;
+use tki_evidence::{errno, syscalls};
+
+/// XP-ABI-I386.
+pub const I386: &[Operation] = &[
+    ("int 0x80 getpid", |_| foreign(|| int80(20, 0, 0))),
+    // socketcall(SYS_SOCKET, nowhere)
+    ("int 0x80 socketcall", |_| {
+        foreign(|| int80(102, 1, u32::MAX))
+    }),
+];
+
+/// XP-ABI-X32.
+pub const X32: &[Operation] = &[
+    ("x32 getpid", |_| foreign(|| x32(39))),
+    ("x32 socket", |_| foreign(|| x32(41))),
+];
+
+/// XP-ABI-SWEEP.
+pub const SWEEP: &[Operation] = &[("sweep", sweep)];
+
+/// A call through the 32-bit entry of the kernel.
+fn int80(number: u32, first: u32, second: u32) -> Result {
+    let result: i32;
+    // SAFETY: getpid has no arguments, and socketcall gets a pointer to where
+    // no memory can be. rbx is saved because the compiler keeps it.
+    unsafe {
+        asm!("xchg {first:r}, rbx", "int 0x80", "xchg {first:r}, rbx",
+            first = inout(reg) u64::from(first) => _, inlateout("eax") number => result,
+            in("ecx") second, lateout("r8") _, lateout("r9") _, lateout("r10") _,
+            lateout("r11") _);
+    }
+    if (-4095..0).contains(&result) {
+        Err(Errno(-result))
+    } else {
+        Ok(result as usize)
+    }
+}
+
+fn x32(number: usize) -> Result {
+    // SAFETY: no valid pointer or descriptor among the arguments.
+    unsafe { sys::raw(0x4000_0000 | number, [usize::MAX; 6]) }
+}
+
+/// A filter kills for a foreign entry; a kernel without it faults. Both happen
+/// to a copy of this process.
+fn foreign(attempt: impl Fn() -> Result) -> Outcome {
+    const SIGSEGV: i32 = 11;
+    const SIGSYS: i32 = 31;
+    const REACHED: i32 = 201;
+    let ended = in_child(|| match attempt() {
+        Err(errno @ (Errno::EPERM | Errno::ENOSYS)) => errno.0,
+        _ => REACHED,
+    });
+    match ended {
+        Ok(Ended::Exit(REACHED)) => Outcome::attempt(Ok(0), &[]),
+        Ok(Ended::Exit(number)) => Outcome::attempt(Err::<i64, _>(Errno(number)), &[]),
+        Ok(Ended::Signal(number @ (SIGSYS | SIGSEGV))) => Outcome::killed(number),
+        Ok(Ended::Signal(number)) => Outcome::signal(number),
+        Err(errno) => Outcome::not_reached("fork", errno),
+    }
+}
+
+/// Numbers beyond the last known one are tried too.
+const END: u32 = syscalls::BEYOND + 10;
+
+const MSGGET: u32 = 68;
+
+/// An answer that is neither an errno nor a signal.
+const OK: i32 = 0;
+
+fn sweep(_: &Context) -> Outcome {
+    let skipped: Vec<u32> = floor::NOT_TRIED
+        .iter()
+        .filter_map(|name| syscalls::number(name))
+        .collect();
+    let mut answers: Vec<String> = Vec::new();
+    while (answers.len() as u32) < END {
+        let from = answers.len() as u32;
+        if skipped.contains(&from) {
+            answers.push("skipped".into());
+            continue;
+        }
+        let until = (from..END).find(|n| skipped.contains(n)).unwrap_or(END);
+        match sweep_part(from, until, &mut answers) {
+            Err(errno) => return Outcome::not_reached("fork", errno),
+            // The copy went with the call that it was making.
+            Ok(ended) if (answers.len() as u32) < until => answers.push(match ended {
+                Ended::Exit(_) => "exit".into(),
+                Ended::Signal(number) => errno::signal_name(number),
+            }),
+            Ok(_) => {}
+        }
+    }
+    let entries: Vec<String> = answers
+        .iter()
+        .enumerate()
+        .map(|(number, answer)| alloc::format!("{number}={answer}"))
+        .collect();
+    Outcome::fact(entries.join(" "))
+}
+
+/// A copy of this process tries some numbers and tells what came back.
+fn sweep_part(from: u32, until: u32, answers: &mut Vec<String>) -> Result<Ended> {
+    let (reader, writer) = sys::pipe()?;
+    let pid = match sys::fork() {
+        Err(errno) => {
+            sys::close(reader);
+            sys::close(writer);
+            return Err(errno);
+        }
+        Ok(None) => {
+            for number in from..until {
+                let mut arguments = [usize::MAX; 6];
+                if number == MSGGET {
+                    // Every flag would include the one that makes a queue.
+                    arguments[1] = 0;
+                }
+                // SAFETY: no pointer, descriptor, flag or size is ever this, so
+                // the kernel has nothing to write to; the calls that take no
+                // arguments are harmless or on the list of those not tried.
+                let answer = unsafe { sys::raw(number as usize, arguments) };
+                let answer = answer.map_or_else(|errno| errno.0, |_| OK);
+                if io::write_all(writer, &answer.to_ne_bytes()).is_err() {
+                    break;
+                }
+            }
+            sys::exit(0)
+        }
+        Ok(Some(pid)) => pid,
+    };
+    sys::close(writer);
+    let mut bytes = vec![0u8; 4 * (until - from) as usize];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match sys::read(reader, &mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(Errno::EINTR) => {}
+            Err(_) => break,
+        }
+    }
+    sys::close(reader);
+    let ended = sys::wait(pid)?;
+    for answer in bytes[..filled / 4 * 4].chunks_exact(4) {
+        let answer = i32::from_ne_bytes([answer[0], answer[1], answer[2], answer[3]]);
+        answers.push(match answer {
+            OK => "ok".into(),
+            number => errno::name(number),
+        });
+    }
+    Ok(ended)
+}

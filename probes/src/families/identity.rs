@@ -1,0 +1,65 @@
+//! Who the inspector is.
+
+use super::{Context, Operation};
+use crate::io;
+use crate::outcome::Outcome;
+use crate::sys;
+use crate::walk::{self, Kind};
+use alloc::string::ToString;
+use tki_evidence::facts;
+
+/// XP-ID-USER.
+pub const USER: &[Operation] = &[("ids", |_| status(facts::identity))];
+
+/// XP-ID-CAPS.
+pub const CAPABILITIES: &[Operation] = &[
+    ("CapInh", |_| field("CapInh")),
+    ("CapPrm", |_| field("CapPrm")),
+    ("CapEff", |_| field("CapEff")),
+    ("CapBnd", |_| field("CapBnd")),
+    ("CapAmb", |_| field("CapAmb")),
+];
+
+/// XP-ID-NNP.
+pub const NO_NEW_PRIVS: &[Operation] = &[("NoNewPrivs", |_| field("NoNewPrivs"))];
+
+/// XP-ID-SECCOMP.
+pub const SECCOMP: &[Operation] = &[("Seccomp", |_| field("Seccomp"))];
+
+/// XP-ID-THREADS.
+pub const THREADS: &[Operation] = &[("threads", threads)];
+
+/// XP-ID-SUID.
+pub const SUID: &[Operation] = &[("walk-for-suid", suid)];
+
+fn status(read: impl Fn(&str) -> Option<alloc::string::String>) -> Outcome {
+    match io::read_text(c"/proc/self/status") {
+        Err(errno) => Outcome::unreadable(errno),
+        Ok(text) => match read(&text) {
+            Some(value) => Outcome::fact(value),
+            None => Outcome::error("the status has no such field"),
+        },
+    }
+}
+
+fn field(name: &str) -> Outcome {
+    status(|text| facts::status_field(text, name).map(ToString::to_string))
+}
+
+fn threads(_: &Context) -> Outcome {
+    match io::list(c"/proc/self/task") {
+        Ok(names) => Outcome::fact(names.len().to_string()),
+        Err(errno) => Outcome::unreadable(errno),
+    }
+}
+
+fn suid(_: &Context) -> Outcome {
+    const S_ISUID: u32 = 0o4000;
+    const S_ISGID: u32 = 0o2000;
+    walk::find(|path, kind| {
+        kind == Kind::File
+            && io::c_path(path)
+                .and_then(|path| sys::stat(&path))
+                .is_ok_and(|stat| stat.mode & (S_ISUID | S_ISGID) != 0)
+    })
+}

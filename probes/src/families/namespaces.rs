@@ -1,0 +1,87 @@
+//! Which namespaces the inspector is in, and what can be seen through them.
+
+use super::{Context, Operation};
+use crate::io;
+use crate::outcome::Outcome;
+use crate::sys::{self, Errno};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::ffi::CStr;
+
+/// XP-NS-FRESH.
+pub const FRESH: &[Operation] = &[
+    ("ns-mnt", |_| link("mnt")),
+    ("ns-pid", |_| link("pid")),
+    ("ns-net", |_| link("net")),
+    ("ns-ipc", |_| link("ipc")),
+    ("ns-uts", |_| link("uts")),
+    ("ns-cgroup", |_| link("cgroup")),
+    ("ns-user", |_| link("user")),
+    ("ns-time", |_| link("time")),
+];
+
+/// XP-NS-PID.
+pub const PROCESSES: &[Operation] = &[("pid-1", init), ("processes", processes)];
+
+/// XP-NS-HOSTNAME.
+pub const HOSTNAME: &[Operation] = &[("hostname", |_| {
+    fact(io::read_line(c"/proc/sys/kernel/hostname"))
+})];
+
+/// XP-NS-IPC.
+pub const IPC: &[Operation] = &[
+    ("sysvipc-shm", |_| rows(c"/proc/sysvipc/shm")),
+    ("sysvipc-sem", |_| rows(c"/proc/sysvipc/sem")),
+    ("sysvipc-msg", |_| rows(c"/proc/sysvipc/msg")),
+];
+
+/// XP-NS-ABSTRACT.
+pub const ABSTRACT: &[Operation] = &[("proc-net-unix", |_| rows(c"/proc/net/unix"))];
+
+fn fact(result: sys::Result<String>) -> Outcome {
+    match result {
+        Ok(value) => Outcome::fact(value),
+        Err(errno) => Outcome::unreadable(errno),
+    }
+}
+
+fn link(kind: &str) -> Outcome {
+    fact(io::read_link(&format!("/proc/self/ns/{kind}")))
+}
+
+/// The probe runs in a child of the inspector, which must be process 1.
+fn init(_: &Context) -> Outcome {
+    let status = io::read_text(c"/proc/self/status");
+    fact(status.map(|text| {
+        let parent = tki_evidence::facts::status_field(&text, "PPid");
+        parent.unwrap_or("unknown").to_string()
+    }))
+}
+
+fn processes(_: &Context) -> Outcome {
+    let entries = match io::list(c"/proc") {
+        Ok(entries) => entries,
+        Err(errno) => return Outcome::unreadable(errno),
+    };
+    let mut names: Vec<String> = entries
+        .iter()
+        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+        .filter_map(|pid| {
+            let path = io::c_path(&format!("/proc/{pid}/comm")).ok()?;
+            io::read_line(&path).ok()
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    Outcome::fact(names.join(","))
+}
+
+/// Rows below the heading. A kernel without the table has none.
+fn rows(path: &CStr) -> Outcome {
+    match io::read_text(path) {
+        Ok(text) => Outcome::fact(text.lines().count().saturating_sub(1).to_string()),
+        Err(Errno::ENOENT) => Outcome::fact("0".into()),
+        Err(errno) => Outcome::unreadable(errno),
+    }
+}

@@ -1,0 +1,226 @@
+//! The file systems that an engine puts around the image: flags, masks, frozen
+//! paths, cgroups, devices, descriptors.
+
+use super::{Context, Operation};
+use crate::io;
+use crate::outcome::Outcome;
+use crate::sys::{self, Errno, O_RDONLY, O_WRONLY};
+use crate::walk::{self, Kind};
+use alloc::format;
+use core::ffi::CStr;
+use tki_evidence::facts::{self, Mount};
+
+/// XP-FS-FLAGS.
+pub const FLAGS: &[Operation] = &[("mount-flags", |_| {
+    with_mounts(|mounts| Outcome::fact(facts::flags_summary(mounts)))
+})];
+
+/// XP-FS-MASKED.
+pub const MASKED: &[Operation] = &[
+    ("masked(/proc/acpi)", |_| masked("/proc/acpi")),
+    ("masked(/proc/asound)", |_| masked("/proc/asound")),
+    ("masked(/proc/kcore)", |_| masked("/proc/kcore")),
+    ("masked(/proc/keys)", |_| masked("/proc/keys")),
+    ("masked(/proc/latency_stats)", |_| {
+        masked("/proc/latency_stats")
+    }),
+    ("masked(/proc/sched_debug)", |_| masked("/proc/sched_debug")),
+    ("masked(/proc/scsi)", |_| masked("/proc/scsi")),
+    ("masked(/proc/timer_list)", |_| masked("/proc/timer_list")),
+    ("masked(/proc/timer_stats)", |_| masked("/proc/timer_stats")),
+    ("masked(/sys/firmware)", |_| masked("/sys/firmware")),
+];
+
+/// XP-FS-PROC-RO.
+pub const FROZEN: &[Operation] = &[
+    ("read-only(/proc/bus)", |_| frozen("/proc/bus")),
+    ("read-only(/proc/fs)", |_| frozen("/proc/fs")),
+    ("read-only(/proc/irq)", |_| frozen("/proc/irq")),
+    ("read-only(/proc/sys)", |_| frozen("/proc/sys")),
+    ("read-only(/proc/sysrq-trigger)", |_| {
+        frozen("/proc/sysrq-trigger")
+    }),
+    ("open(/proc/sys/kernel/core_pattern)", |_| {
+        open_for_writing(c"/proc/sys/kernel/core_pattern")
+    }),
+    ("open(/proc/sys/kernel/modprobe)", |_| {
+        open_for_writing(c"/proc/sys/kernel/modprobe")
+    }),
+    ("open(/proc/sysrq-trigger)", |_| {
+        open_for_writing(c"/proc/sysrq-trigger")
+    }),
+    ("open(/sys/kernel/uevent_helper)", |_| {
+        open_for_writing(c"/sys/kernel/uevent_helper")
+    }),
+];
+
+/// XP-FS-CGROUP.
+pub const CGROUP: &[Operation] = &[
+    ("mkdir(cgroup)", |_| {
+        in_cgroup("tki-probe", |path| {
+            let result = sys::mkdir(path, 0o700);
+            if result.is_ok() {
+                let _ = sys::rmdir(path);
+            }
+            Outcome::attempt(result, &[])
+        })
+    }),
+    ("open(cgroup.procs)", |_| {
+        in_cgroup("cgroup.procs", open_for_writing)
+    }),
+    ("open(release_agent)", |_| {
+        in_cgroup("release_agent", open_for_writing)
+    }),
+];
+
+/// XP-FS-DEVICES.
+pub const DEVICES: &[Operation] = &[
+    ("devices", |_| match io::list(c"/dev") {
+        Ok(names) => Outcome::fact(names.join(",")),
+        Err(errno) => Outcome::unreadable(errno),
+    }),
+    ("mknod(/out)", |_| mknod(c"/out/tki-probe-node")),
+    ("mknod(/tmp)", |_| mknod(c"/tmp/tki-probe-node")),
+];
+
+/// XP-FS-REOPEN.
+pub const REOPEN: &[Operation] = &[
+    ("reopen(/in for writing)", reopen_input),
+    ("open(/proc/self/root/../../etc/shadow)", |_| {
+        open(c"/proc/self/root/../../etc/shadow")
+    }),
+    ("open(/proc/1/root/etc/shadow)", |_| {
+        open(c"/proc/1/root/etc/shadow")
+    }),
+];
+
+/// XP-FS-CANARY.
+pub const CANARY: &[Operation] = &[("open(host canary)", |context| {
+    match io::c_path(&context.host_canary) {
+        Ok(path) if !context.host_canary.is_empty() => open(&path),
+        _ => Outcome::error("the launcher made no canary"),
+    }
+})];
+
+/// XP-FS-FILES.
+pub const FILES: &[Operation] = &[("files", |_| {
+    let elsewhere = |path: &str| {
+        !["/in/", "/out/", "/dev/"]
+            .iter()
+            .any(|own| path.starts_with(own))
+    };
+    walk::find(|path, kind| kind == Kind::File && elsewhere(path))
+})];
+
+/// XP-FD.
+pub const DESCRIPTORS: &[Operation] = &[("descriptors", |context| {
+    Outcome::fact(context.descriptors.clone())
+})];
+
+fn with_mounts(use_them: impl Fn(&[Mount]) -> Outcome) -> Outcome {
+    match io::read_text(c"/proc/self/mountinfo") {
+        Err(errno) => Outcome::unreadable(errno),
+        Ok(text) => match facts::mounts(&text) {
+            Ok(mounts) => use_them(&mounts),
+            Err(line) => Outcome::error(format!("mount table, line {}", line.0)),
+        },
+    }
+}
+
+/// What a path is that should be masked. A name that looks masked proves
+/// nothing: it must be the null device itself, or a mount of nothing.
+fn masked(path: &str) -> Outcome {
+    const S_IFMT: u32 = 0o170000;
+    const S_IFCHR: u32 = 0o020000;
+    const S_IFDIR: u32 = 0o040000;
+    const NULL_DEVICE: u64 = 1 << 8 | 3;
+    let Ok(name) = io::c_path(path) else {
+        return Outcome::error("not a path");
+    };
+    let stat = match sys::stat(&name) {
+        Err(Errno::ENOENT) => return Outcome::fact("absent".into()),
+        Err(errno) => return Outcome::unreadable(errno),
+        Ok(stat) => stat,
+    };
+    match stat.mode & S_IFMT {
+        S_IFCHR if stat.device == NULL_DEVICE => Outcome::fact("null".into()),
+        S_IFDIR => with_mounts(|mounts| {
+            let own = mounts.iter().rev().find(|mount| mount.mount_point == path);
+            let empty = io::list(&name).is_ok_and(|names| names.is_empty());
+            let masked = empty && own.is_some_and(Mount::is_read_only);
+            Outcome::fact(if masked { "empty" } else { "a directory" }.into())
+        }),
+        _ => Outcome::fact("a file".into()),
+    }
+}
+
+/// Whether a path lies on a mount of its own that is read-only. File modes do
+/// not count: they are the same for a container that is not frozen.
+fn frozen(path: &str) -> Outcome {
+    match io::c_path(path).and_then(|name| sys::stat(&name)) {
+        Err(Errno::ENOENT) => return Outcome::fact("absent".into()),
+        Err(errno) => return Outcome::unreadable(errno),
+        Ok(_) => {}
+    }
+    with_mounts(|mounts| {
+        let covering = mounts.iter().rev().find(|mount| {
+            let point = mount.mount_point.as_str();
+            path == point
+                || path
+                    .strip_prefix(point)
+                    .is_some_and(|rest| rest.starts_with('/'))
+        });
+        let read_only = covering.is_some_and(Mount::is_read_only);
+        Outcome::fact(if read_only { "ro" } else { "rw" }.into())
+    })
+}
+
+/// Opens and writes nothing: the permission is the proof.
+fn open_for_writing(path: &CStr) -> Outcome {
+    let result = sys::open(path, O_WRONLY, 0);
+    if let Ok(fd) = result {
+        sys::close(fd);
+    }
+    Outcome::attempt(result, &[])
+}
+
+fn open(path: &CStr) -> Outcome {
+    let result = sys::open(path, O_RDONLY, 0);
+    if let Ok(fd) = result {
+        sys::close(fd);
+    }
+    Outcome::attempt(result, &[])
+}
+
+/// Version 1 has a directory per controller, version 2 a single one.
+fn in_cgroup(name: &str, attempt: impl Fn(&CStr) -> Outcome) -> Outcome {
+    let folder = match sys::stat(c"/sys/fs/cgroup/memory") {
+        Ok(_) => "/sys/fs/cgroup/memory",
+        Err(_) => "/sys/fs/cgroup",
+    };
+    match io::c_path(&format!("{folder}/{name}")) {
+        Ok(path) => attempt(&path),
+        Err(errno) => Outcome::unreadable(errno),
+    }
+}
+
+fn mknod(path: &CStr) -> Outcome {
+    let result = sys::mknod_null(path);
+    if result.is_ok() {
+        let _ = sys::unlink(path);
+    }
+    Outcome::attempt(result, &[])
+}
+
+fn reopen_input(_: &Context) -> Outcome {
+    let fd = match sys::open(c"/in/tki-probe-target", O_RDONLY, 0) {
+        Ok(fd) => fd,
+        Err(errno) => return Outcome::not_reached("open", errno),
+    };
+    let outcome = match io::c_path(&format!("/proc/self/fd/{fd}")) {
+        Ok(path) => open_for_writing(&path),
+        Err(errno) => Outcome::not_reached("open", errno),
+    };
+    sys::close(fd);
+    outcome
+}

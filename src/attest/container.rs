@@ -1,0 +1,300 @@
+//! One container, from launch to end: the run's own and every control's.
+
+use crate::attest::interface;
+use crate::attest::outside;
+use crate::attest::scratch::Scratch;
+use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
+use crate::engine::{Configured, Ended, Engine, EngineError, Launch, Session};
+use crate::failure::Failure;
+use crate::report::progress::Progress;
+use crate::report::text::printable;
+use crate::sandbox::profile::Profile;
+use crate::sandbox::{relax, settings};
+use std::path::Path;
+use std::time::Duration;
+use tki_evidence::controls::Relaxation;
+use tki_evidence::evidence::{OutBacking, OutsideFacts};
+use tki_evidence::observation::Phase;
+use tki_evidence::settings::Settings;
+use tki_evidence::transcript::{Heard, Transcript, TranscriptError};
+use tki_evidence::wire::{Challenge, HostMessage, Limits, PROTOCOL};
+
+/// How long one probe may take inside.
+const PROBE_DEADLINE_MS: u32 = 2_000;
+
+/// What is to be launched.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// The run that it belongs to.
+    pub run_id: &'a str,
+    /// The control that it is, if it is one.
+    pub control: Option<&'a str>,
+    /// What that control relaxes.
+    pub relaxations: &'a [Relaxation],
+    /// The image's id on the engine.
+    pub image_id: &'a str,
+    /// The sandbox.
+    pub profile: &'a Profile,
+    /// The engine's kernel can limit swap.
+    pub swap_limit: bool,
+    /// Probes to run.
+    pub probes: Vec<String>,
+    /// Seconds since 1970 after which the container is nobody's.
+    pub deadline: u64,
+    /// The time limit inside.
+    pub limit: Duration,
+    /// A file of the host that must not be reachable.
+    pub canary_file: &'a Path,
+    /// A variable that must not be set.
+    pub canary_variable: &'a str,
+    /// What the verifier or the run chose at random.
+    pub nonce: String,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// As it was launched.
+    pub launch: Launch,
+    /// What the engine says it set.
+    pub configured: Configured,
+    /// What the inspector was asked.
+    pub challenge: Challenge,
+    /// What it said.
+    pub heard: Heard,
+    /// What stood behind /out.
+    pub out_backing: OutBacking,
+    /// What the host saw of it, or why it could not look.
+    pub outside: Result<OutsideFacts, String>,
+}
+
+/// Launches, talks, waits for the end.
+pub fn run(
+    engine: &mut dyn Engine,
+    job: &Job,
+    progress: Option<&mut Progress>,
+) -> Result<Outcome, Failure> {
+    let name = match job.control {
+        None => job.run_id.to_owned(),
+        Some(control) => format!("{}-{control}", job.run_id),
+    };
+    let limits = relax::limits(job.relaxations, job.profile.limits);
+    let mut scratch = Scratch::new(&name, &limits)?;
+    let mut wanted = settings::settings(
+        job.profile,
+        &scratch.input(),
+        &scratch.output(),
+        job.swap_limit,
+    );
+    relax::apply(
+        job.relaxations,
+        &mut wanted,
+        &scratch,
+        job.canary_variable,
+        job.canary_file,
+    )
+    .map_err(|error| {
+        Failure::blocked(
+            "control.unprepared",
+            format!("cannot prepare control {name}: {error}"),
+            "run again, or with --controls none",
+        )
+    })?;
+    let launch = launch(job, &name, wanted);
+    let mut session = engine.launch(&launch)?;
+    let talk = talk(session.as_mut(), job, &mut scratch, progress)?;
+    let ended = session.finish()?;
+    drop(session);
+    check_end(ended)?;
+    let (challenge, configured, heard, outside) = talk;
+    Ok(Outcome {
+        launch,
+        configured,
+        challenge,
+        heard,
+        out_backing: scratch.backing().clone(),
+        outside,
+    })
+}
+
+fn launch(job: &Job, name: &str, settings: Settings) -> Launch {
+    let role = job.control.map_or("probe", |_| "control");
+    Launch {
+        name: format!("tki-attest-{name}"),
+        labels: vec![
+            (LABEL_RUN.into(), job.run_id.into()),
+            (LABEL_ROLE.into(), role.into()),
+            (LABEL_DEADLINE.into(), job.deadline.to_string()),
+        ],
+        image: job.image_id.into(),
+        arguments: vec!["probe".into()],
+        settings,
+        seccomp: if job.relaxations.contains(&Relaxation::TargetedDeny) {
+            tki_evidence::TARGETED_DENY.into()
+        } else {
+            job.profile.seccomp.text.clone()
+        },
+    }
+}
+
+type Talk = (Challenge, Configured, Heard, Result<OutsideFacts, String>);
+
+/// The conversation with the inspector, from its greeting to its end.
+fn talk(
+    session: &mut dyn Session,
+    job: &Job,
+    scratch: &mut Scratch,
+    progress: Option<&mut Progress>,
+) -> Result<Talk, Failure> {
+    let mut transcript = Transcript::new();
+    let Some(line) = session.receive()? else {
+        return Err(ended_early(session, "before it said anything"));
+    };
+    let missing = transcript
+        .hear_hello(&line)
+        .map_err(|error| misspoken(&error))?;
+    // The container runs and waits for its go.
+    scratch.release();
+    let configured = match session.configured() {
+        // The engine no longer knows it.
+        Err(EngineError::Refused { status: 404, .. }) => {
+            return Err(ended_early(session, "before it was asked anything"));
+        }
+        other => other?,
+    };
+    let outside = match job.control {
+        None => outside::look(configured.pid),
+        Some(_) => Err("controls are not looked at".into()),
+    };
+    if job.relaxations.contains(&Relaxation::Interface) {
+        add_interface(configured.pid)?;
+    }
+    if let Some(progress) = progress {
+        progress.stage("probe");
+    }
+    let challenge = challenge(job, missing, scratch);
+    let mut line = serde_json::to_vec(&HostMessage::Challenge(challenge.clone()))
+        .map_err(|error| Failure::internal("challenge", error.to_string()))?;
+    line.push(b'\n');
+    match session.send(&line) {
+        // Either the container is gone or the engine: the end tells which.
+        Err(EngineError::Vanished { .. }) => {
+            return Err(ended_early(session, "before it was asked anything"));
+        }
+        other => other?,
+    }
+    loop {
+        let Some(line) = session.receive()? else {
+            return Err(ended_early(session, "before it had answered"));
+        };
+        if transcript
+            .hear(&line, &challenge)
+            .map_err(|error| misspoken(&error))?
+        {
+            break;
+        }
+    }
+    // Anything after the end is not the inspector's.
+    if let Some(line) = session.receive()? {
+        transcript
+            .hear(&line, &challenge)
+            .map_err(|error| misspoken(&error))?;
+    }
+    let heard = transcript
+        .end()
+        .ok_or_else(|| Failure::internal("transcript", "the end was heard but is not there"))?;
+    Ok((challenge, configured, heard, outside))
+}
+
+fn challenge(job: &Job, missing: Vec<String>, scratch: &Scratch) -> Challenge {
+    let limits = &job.profile.limits;
+    let positive = |value: i64| u32::try_from(value).unwrap_or(0);
+    Challenge {
+        protocol: PROTOCOL,
+        nonce: job.nonce.clone(),
+        probes: job.probes.clone(),
+        phases: vec![Phase::Engine, Phase::Locked],
+        probe_deadline_ms: PROBE_DEADLINE_MS,
+        overall_deadline_ms: u32::try_from(job.limit.as_millis()).unwrap_or(u32::MAX),
+        lock: !job.relaxations.contains(&Relaxation::LockOff),
+        env_canary: job.canary_variable.into(),
+        host_canary: job.canary_file.to_string_lossy().into_owned(),
+        limits: Limits {
+            pids: positive(limits.pids),
+            memory_bytes: u64::try_from(limits.memory_bytes).unwrap_or(0),
+            // A plain directory of the host has no size of its own.
+            out_bytes: if scratch.backing().kind == "tmpfs" {
+                limits.out_bytes
+            } else {
+                0
+            },
+            tmp_bytes: limits.tmp_bytes,
+            nofile: positive(limits.nofile),
+            cpu_period_us: positive(settings::CPU_PERIOD_US),
+            cpu_quota_us: positive(settings::cpu_quota_us(limits)),
+        },
+        // A missing invariant is for the probes to prove, not to hide.
+        accept_missing: missing,
+    }
+}
+
+fn add_interface(pid: Option<i32>) -> Result<(), Failure> {
+    let added = pid
+        .ok_or_else(|| std::io::Error::other("the engine does not tell its process id"))
+        .and_then(interface::add);
+    added.map_err(|error| {
+        Failure::blocked(
+            "control.network",
+            format!("cannot put an interface into the control's network namespace: {error}"),
+            "run as root on the engine's own host, or with --controls none",
+        )
+    })
+}
+
+fn misspoken(error: &TranscriptError) -> Failure {
+    let code = match error {
+        TranscriptError::Refused(_) => "inspector.refused",
+        _ => "inspector.garbled",
+    };
+    Failure::blocked(
+        code,
+        format!("the container does not speak as the inspector does: {error}"),
+        "nothing it said counts; build the image from this tki-attest and run again",
+    )
+}
+
+/// The container is gone in the middle: never a pass, whatever it said before.
+fn ended_early(session: &mut dyn Session, when: &str) -> Failure {
+    let complaint = session.complaint();
+    let status = match session.finish() {
+        Ok(Ended {
+            status: Some(status),
+        }) => format!("status {status}"),
+        Ok(_) => "unknown status".into(),
+        Err(EngineError::Refused { .. }) => "unknown status".into(),
+        // Interrupted, out of time, or it is the engine that is gone.
+        Err(error) => return error.into(),
+    };
+    let said = match complaint.as_str() {
+        "" => String::new(),
+        complaint => format!("; it wrote: {}", printable(complaint, 400)),
+    };
+    Failure::blocked(
+        "container.ended-early",
+        format!("the container ended ({status}) {when}{said}"),
+        "a container that ends early proves nothing; see whether something on the host kills \
+         containers, then run again",
+    )
+}
+
+/// The inspector ends with 0 when it has said everything.
+fn check_end(ended: Ended) -> Result<(), Failure> {
+    match ended.status {
+        Some(0) | None => Ok(()),
+        Some(status) => Err(Failure::blocked(
+            "container.ended-badly",
+            format!("the inspector said everything but ended with status {status}"),
+            "see whether something on the host kills containers, then run again",
+        )),
+    }
+}

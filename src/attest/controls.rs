@@ -1,0 +1,73 @@
+//! Runs the controls, a few at a time.
+
+use crate::attest::container::{self, Job, Outcome};
+use crate::attest::run::{Connect, random_hex};
+use crate::failure::Failure;
+use std::sync::Mutex;
+use tki_evidence::controls::{CONTROLS, Control, probes};
+
+/// How many containers run at the same time.
+const AT_ONCE: usize = 4;
+
+/// What a control came to.
+pub type ControlOutcome = (&'static Control, Outcome);
+
+/// Runs every control, each in a container of its own, over connections of its
+/// own. `template` is the job of the run itself.
+pub fn run(connect: &Connect, template: &Job) -> Result<Vec<ControlOutcome>, Failure> {
+    let waiting = Mutex::new(CONTROLS.iter().collect::<Vec<_>>());
+    let work = || -> Result<Vec<ControlOutcome>, Failure> {
+        let mut engine = connect()?;
+        let mut done = Vec::new();
+        loop {
+            let next = waiting.lock().ok().and_then(|mut list| list.pop());
+            let Some(control) = next else {
+                return Ok(done);
+            };
+            let outcome = run_one(engine.as_mut(), control, template);
+            // The others need not go on when one cannot.
+            if outcome.is_err()
+                && let Ok(mut list) = waiting.lock()
+            {
+                list.clear();
+            }
+            done.push((control, outcome?));
+        }
+    };
+    let results = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .map(|worker| {
+                worker
+                    .join()
+                    .unwrap_or_else(|_| Err(Failure::internal("controls", "a worker panicked")))
+            })
+            .collect::<Vec<_>>()
+    });
+    let mut all = Vec::new();
+    for result in results {
+        all.extend(result?);
+    }
+    let place = |control: &Control| CONTROLS.iter().position(|known| known.name == control.name);
+    all.sort_by_key(|(control, _)| place(control));
+    Ok(all)
+}
+
+fn run_one(
+    engine: &mut dyn crate::engine::Engine,
+    control: &'static Control,
+    template: &Job,
+) -> Result<Outcome, Failure> {
+    let job = Job {
+        control: Some(control.name),
+        relaxations: control.relaxations,
+        probes: probes(control).map(str::to_owned).collect(),
+        nonce: random_hex::<32>()?,
+        ..*template
+    };
+    container::run(engine, &job, None).map_err(|failure| Failure {
+        message: format!("control {}: {}", control.name, failure.message),
+        ..failure
+    })
+}

@@ -1,0 +1,75 @@
+//! Questions that change nothing.
+
+use crate::engine::contract::{EngineFacts, LABEL_RUN};
+use bollard::Docker;
+use bollard::errors::Error;
+use bollard::models::{SystemInfo, SystemVersion};
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListNetworksOptions, ListVolumesOptions,
+};
+use tki_evidence::evidence::{Holdings, Runtime};
+
+/// The id of an image by tag or digest, `None` if there is no such image.
+pub async fn image_id(docker: &Docker, name: &str) -> Result<Option<String>, Error> {
+    match docker.inspect_image(name).await {
+        Ok(image) => Ok(image.id),
+        Err(Error::DockerResponseServerError {
+            status_code: 404, ..
+        }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What the engine holds, without containers that carry our label.
+pub async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
+    let all = ListContainersOptionsBuilder::new().all(true).build();
+    let every = ListImagesOptionsBuilder::new().all(true).build();
+    let (containers, networks, volumes, images) = tokio::try_join!(
+        docker.list_containers(Some(all)),
+        docker.list_networks(None::<ListNetworksOptions>),
+        docker.list_volumes(None::<ListVolumesOptions>),
+        docker.list_images(Some(every)),
+    )?;
+    let sorted = |mut ids: Vec<String>| {
+        ids.sort();
+        ids.dedup();
+        ids
+    };
+    let foreign = containers.into_iter().filter(|container| {
+        let labels = container.labels.as_ref();
+        !labels.is_some_and(|labels| labels.contains_key(LABEL_RUN))
+    });
+    let volumes = volumes.volumes.unwrap_or_default();
+    Ok(Holdings {
+        containers: sorted(foreign.filter_map(|container| container.id).collect()),
+        networks: sorted(networks.into_iter().filter_map(|net| net.id).collect()),
+        volumes: sorted(volumes.into_iter().map(|volume| volume.name).collect()),
+        images: sorted(images.into_iter().map(|image| image.id).collect()),
+    })
+}
+
+/// What the engine says about itself, in our own words.
+pub fn facts(info: SystemInfo, version: SystemVersion, api_version: String) -> EngineFacts {
+    let security_options = info.security_options.unwrap_or_default();
+    let rootless = security_options
+        .iter()
+        .any(|option| option == "name=rootless");
+    let cgroup_version = info.cgroup_version.map(|version| version.to_string());
+    EngineFacts {
+        runtime: Runtime {
+            engine: "docker".into(),
+            engine_version: version.version.unwrap_or_default(),
+            api_version,
+            oci_runtime: info.default_runtime.unwrap_or_default(),
+            kernel: info.kernel_version.unwrap_or_default(),
+            arch: info.architecture.unwrap_or_default(),
+            os: info.os_type.unwrap_or_default(),
+            cgroup_version: cgroup_version.unwrap_or_default(),
+            rootless,
+            security_options,
+        },
+        operating_system: info.operating_system.unwrap_or_default(),
+        host_name: info.name.unwrap_or_default(),
+        swap_limit: info.swap_limit.unwrap_or(false),
+    }
+}

@@ -1,0 +1,83 @@
+//! Recorded conversations, read again: what the evidence says that the inspector
+//! said must be what it said, and what a control came to must follow from it.
+
+use crate::verify::artifacts::read_checked;
+use std::path::Path;
+use tki_evidence::catalogue;
+use tki_evidence::controls;
+use tki_evidence::derive;
+use tki_evidence::evidence::{Evidence, RawFacts};
+use tki_evidence::transcript::{self, Heard};
+use tki_evidence::wire::Challenge;
+
+fn conversation(
+    evidence: &Evidence,
+    folder: &Path,
+    path: &str,
+) -> Result<(Challenge, Heard), String> {
+    let bytes = read_checked(evidence, folder, path).ok_or_else(|| format!("{path} is missing"))?;
+    transcript::read(&bytes).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Compares the run's conversation with its evidence; gives the number of
+/// observations.
+pub fn compare_run(evidence: &Evidence, folder: &Path) -> Result<usize, String> {
+    let path = evidence
+        .probes
+        .first()
+        .map(|probe| probe.artifact_path.as_str());
+    let path = path.ok_or("there are no probes")?;
+    let (challenge, heard) = conversation(evidence, folder, path)?;
+    let asked = challenge.probes.iter().map(String::as_str);
+    if !asked.eq(catalogue::all().map(|probe| probe.id)) || !challenge.lock {
+        return Err("the inspector was asked something else".into());
+    }
+    for probe in &evidence.probes {
+        if probe.artifact_path != path {
+            return Err(format!("{} points elsewhere", probe.probe_id));
+        }
+        if heard.observations_of(&probe.probe_id) != probe.observations {
+            return Err(format!(
+                "{}: the conversation says otherwise",
+                probe.probe_id
+            ));
+        }
+    }
+    // What the host added to the inspector's texts is not in the conversation.
+    let raw = RawFacts {
+        host_namespaces: evidence.raw.host_namespaces.clone(),
+        outside: evidence.raw.outside.clone(),
+        seccomp_profile: evidence.raw.seccomp_profile.clone(),
+        ..heard.raw
+    };
+    if raw != evidence.raw || heard.information != evidence.information {
+        return Err("the kernel texts are not those of the conversation".into());
+    }
+    Ok(heard.observations.len())
+}
+
+/// Recomputes which probes flipped in each control.
+pub fn compare_controls(evidence: &Evidence, folder: &Path) -> Result<(), String> {
+    let mut nonces = Vec::new();
+    for result in &evidence.controls {
+        let Some(control) = controls::find(&result.control) else {
+            return Err(format!("{} is no control", result.control));
+        };
+        let (challenge, heard) = conversation(evidence, folder, &result.artifact_path)?;
+        let asked = challenge.probes.iter().map(String::as_str);
+        if !asked.eq(controls::probes(control)) {
+            return Err(format!(
+                "{}: the inspector was asked something else",
+                control.name
+            ));
+        }
+        if nonces.contains(&challenge.nonce) {
+            return Err(format!("{}: the same conversation twice", control.name));
+        }
+        nonces.push(challenge.nonce);
+        if derive::flipped(control, &heard, &evidence.raw) != result.flipped {
+            return Err(format!("{}: something else flipped", control.name));
+        }
+    }
+    Ok(())
+}
