@@ -217,10 +217,7 @@ fn run(
         }
     }
     for (name, text) in information::gather() {
-        out.send(&InspectorMessage::Info(Raw {
-            name: name.into(),
-            text,
-        }));
+        out.send(&InspectorMessage::Info(Raw { name, text }));
     }
     let mut observations = 0;
     for phase in &challenge.phases {

@@ -6,11 +6,13 @@
 //! and with it everything else that it never does.
 
 use crate::sys::{self, Instruction, Result};
+use alloc::vec;
 use alloc::vec::Vec;
 
 const LOAD: u16 = 0x20;
 const JUMP_EQUAL: u16 = 0x15;
 const JUMP_AT_LEAST: u16 = 0x35;
+const JUMP_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
 const KILL_PROCESS: u32 = 0x8000_0000;
@@ -21,6 +23,10 @@ const ARCH_X86_64: u32 = 0xc000_003e;
 const X32_BIT: u32 = 0x4000_0000;
 const OFFSET_NUMBER: u32 = 0;
 const OFFSET_ARCH: u32 = 4;
+const OFFSET_FIRST_ARGUMENT: u32 = 16;
+
+const CLONE: u32 = 56;
+const NAMESPACE_FLAGS: u32 = 0x7e02_0000;
 
 /// What the lock denies, by number, with the reason.
 pub const DENIED: &[(u32, &str)] = &[
@@ -83,6 +89,7 @@ pub const DENIED: &[(u32, &str)] = &[
         "open_by_handle_at: files by number, past every path check",
     ),
     (135, "personality"),
+    (16, "ioctl: no terminal to type into, no device to command"),
 ];
 
 /// The filter as a program.
@@ -93,15 +100,22 @@ pub fn program() -> Vec<Instruction> {
         jump_false,
         value,
     };
-    let mut program = Vec::new();
-    // A system call of another architecture has other numbers: it ends here.
-    program.push(step(LOAD, 0, 0, OFFSET_ARCH));
-    program.push(step(JUMP_EQUAL, 1, 0, ARCH_X86_64));
-    program.push(step(RETURN, 0, 0, KILL_PROCESS));
-    program.push(step(LOAD, 0, 0, OFFSET_NUMBER));
-    // The same architecture counts x32 calls from another base.
-    program.push(step(JUMP_AT_LEAST, 0, 1, X32_BIT));
-    program.push(step(RETURN, 0, 0, ERRNO_EPERM));
+    let mut program = vec![
+        // A system call of another architecture has other numbers: it ends here.
+        step(LOAD, 0, 0, OFFSET_ARCH),
+        step(JUMP_EQUAL, 1, 0, ARCH_X86_64),
+        step(RETURN, 0, 0, KILL_PROCESS),
+        step(LOAD, 0, 0, OFFSET_NUMBER),
+        // The same architecture counts x32 calls from another base.
+        step(JUMP_AT_LEAST, 0, 1, X32_BIT),
+        step(RETURN, 0, 0, ERRNO_EPERM),
+        // A fork is a clone without flags; one with a namespace flag is not.
+        step(JUMP_EQUAL, 0, 4, CLONE),
+        step(LOAD, 0, 0, OFFSET_FIRST_ARGUMENT),
+        step(JUMP_ANY_BIT, 0, 1, NAMESPACE_FLAGS),
+        step(RETURN, 0, 0, ERRNO_EPERM),
+        step(RETURN, 0, 0, ALLOW),
+    ];
     for (number, _) in DENIED {
         program.push(step(JUMP_EQUAL, 0, 1, *number));
         program.push(step(RETURN, 0, 0, ERRNO_EPERM));
@@ -134,6 +148,19 @@ mod tests {
             // SAFETY: getpid of the x32 table has no arguments.
             let x32 = unsafe { sys::raw((X32_BIT | 39) as usize, [0; 6]) };
             assert_eq!(x32, Err(Errno::EPERM));
+            let clone = |flags: u32| {
+                // A thread that does not share its signal handlers cannot be.
+                const THREAD: u32 = 0x0001_0000;
+                let first = (flags | THREAD) as usize;
+                // SAFETY: these flags contradict each other: nothing is cloned.
+                unsafe { sys::raw(CLONE as usize, [first, 0, 0, 0, 0, 0]) }
+            };
+            assert_eq!(clone(0), Err(Errno::EINVAL));
+            for bit in (0..32).map(|bit| 1u32 << bit) {
+                if NAMESPACE_FLAGS & bit != 0 {
+                    assert_eq!(clone(bit), Err(Errno::EPERM), "{bit:#x}");
+                }
+            }
             assert!(sys::getpid() > 0);
         })
         .join()

@@ -9,7 +9,7 @@ use crate::sys::{self, Result};
 pub const TRACING: &[Operation] = &[
     ("ptrace(PTRACE_TRACEME)", trace_me),
     ("ptrace(PTRACE_ATTACH)", |_| {
-        with_sleeper(|pid| sys::ptrace_attach(pid))
+        with_sleeper(sys::ptrace_attach)
     }),
     ("process_vm_readv", |_| {
         with_sleeper(|pid| sys::process_vm_readv(pid, &mut [0; 8]))
