@@ -53,11 +53,11 @@ fn the_bytes_are_the_ones_we_published() {
     );
     assert_eq!(
         image.manifest_digest,
-        "sha256:c58f2992d357f2bedb3dfda3975d581a9e2256d06f67d3d10b4560caf3552e09"
+        "sha256:b52a52e7a7e8f308f7ca82aaf18d436311f20ba04dd235cab5ece23ee6c2705d"
     );
     assert_eq!(
         golden("arm64").manifest_digest,
-        "sha256:6cf3cff98138dc755bdbe0e08f3581fda297797ba22088a831bd3161e04d3d19"
+        "sha256:7cf9b301aac436408523f51d88d3cfe6827c8dbd2f63f87c15e65726bc250246"
     );
 }
 

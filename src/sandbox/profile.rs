@@ -47,7 +47,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             pids: 32,
-            memory_bytes: 32 * 1024 * 1024,
+            memory_bytes: 24 * 1024 * 1024,
             cpu_millis: 1500,
             nofile: 64,
             nproc: 4096,

@@ -7,7 +7,7 @@ use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
 
 /// Engines have a default of a tenth of a second; a short period shows sooner
 /// that the quota holds.
-pub const CPU_PERIOD_US: i64 = 5_000;
+pub const CPU_PERIOD_US: i64 = 2_000;
 
 /// CPU time in each period.
 pub fn cpu_quota_us(limits: &Limits) -> i64 {

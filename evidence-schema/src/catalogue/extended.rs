@@ -1,9 +1,9 @@
 //! The extended probes, by family: kernel surface, ABI, identity, namespaces,
-//! file systems, descriptors, memory, limits.
+//! file systems, descriptors, memory, limits. They ask what the engine enforces,
+//! so they run in its phase; the canonical probes show what the lock adds.
 
 use super::{
-    BOTH, ENGINE, Expect, FactRule, HOSTNAME, NO_CALL, NOT_PERMITTED, NOT_THERE, ProbeSpec,
-    READ_ONLY, op,
+    ENGINE, Expect, FactRule, HOSTNAME, NO_CALL, NOT_PERMITTED, NOT_THERE, ProbeSpec, READ_ONLY, op,
 };
 
 /// What a masked path may be.
@@ -23,8 +23,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "io_uring_setup, io_uring_enter, io_uring_register",
         expected: "denied EPERM or ENOSYS",
         reason: "io_uring performs socket and file operations that a filter never sees",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -39,8 +39,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "bpf, perf_event_open, userfaultfd",
         expected: "denied EPERM or ENOSYS",
         reason: "no programs, counters or fault handlers inside the kernel",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -55,8 +55,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "add_key, request_key, keyctl",
         expected: "denied EPERM or ENOSYS",
         reason: "the kernel's keyrings are not divided between containers",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -71,8 +71,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "kexec, modules, reboot, acct, quotactl, swapon",
         expected: "denied EPERM or ENOSYS",
         reason: "nothing that administers the host",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -93,8 +93,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "open_by_handle_at, name_to_handle_at",
         expected: "denied EPERM or ENOSYS",
         reason: "files by handle pass every check of paths",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -108,8 +108,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "process_vm_writev, kcmp, pidfd_getfd, pidfd_open",
         expected: "denied EPERM or ENOSYS",
         reason: "one process must not write into, compare or rob another",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -125,8 +125,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "personality (a query that changes nothing)",
         expected: "denied EPERM or ENOSYS",
         reason: "another execution domain switches off address randomisation and more",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[op("personality", NO_CALL)],
@@ -137,8 +137,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "ioctl TIOCSTI, also with high bits set, and TIOCLINUX",
         expected: "denied EPERM",
         reason: "typing into the caller's terminal; the kernel looks at 32 bits of the request, a careless filter at 64",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -153,8 +153,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "open_tree, move_mount, fsopen, fsmount, mount_setattr, pivot_root, chroot",
         expected: "denied EPERM or ENOSYS",
         reason: "the mount table has a second set of calls",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -173,8 +173,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "unshare and clone of every kind of namespace, clone3, setns",
         expected: "denied EPERM or ENOSYS",
         reason: "a new namespace gives its maker capabilities over it",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -203,8 +203,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "getpid and socketcall by int 0x80",
         expected: "killed, or no such entry in the kernel",
         reason: "the 32-bit table has other numbers, which a filter may not know",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -218,8 +218,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "getpid and socket in the x32 table",
         expected: "killed, EPERM or ENOSYS",
         reason: "the same numbers from another base, which a filter may not know",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[op("x32 getpid", NO_ABI), op("x32 socket", NO_ABI)],
@@ -517,8 +517,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "entries of /dev; mknod",
         expected: "those of every container; denied EPERM",
         reason: "a device node is the host's hardware",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -533,8 +533,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "opening again through /proc/self/fd and /proc/self/root",
         expected: "denied EROFS; ENOENT",
         reason: "a second open must not give more than the first",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[
@@ -585,8 +585,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "mapping a written file as code, in /out and /tmp; writable code is recorded",
         expected: "denied EPERM or EACCES",
         reason: "execution without exec",
-        phases: BOTH,
-        required_phases: BOTH,
+        phases: ENGINE,
+        required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
         operations: &[

@@ -3,7 +3,7 @@
 use crate::engine::contract::{EngineFacts, LABEL_RUN};
 use bollard::Docker;
 use bollard::errors::Error;
-use bollard::models::{SystemInfo, SystemVersion};
+use bollard::models::SystemInfo;
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListNetworksOptions, ListVolumesOptions,
 };
@@ -49,7 +49,7 @@ pub async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
 }
 
 /// What the engine says about itself, in our own words.
-pub fn facts(info: SystemInfo, version: SystemVersion, api_version: String) -> EngineFacts {
+pub fn facts(info: SystemInfo, api_version: String) -> EngineFacts {
     let security_options = info.security_options.unwrap_or_default();
     let rootless = security_options
         .iter()
@@ -58,7 +58,7 @@ pub fn facts(info: SystemInfo, version: SystemVersion, api_version: String) -> E
     EngineFacts {
         runtime: Runtime {
             engine: "docker".into(),
-            engine_version: version.version.unwrap_or_default(),
+            engine_version: info.server_version.unwrap_or_default(),
             api_version,
             oci_runtime: info.default_runtime.unwrap_or_default(),
             kernel: info.kernel_version.unwrap_or_default(),

@@ -2,10 +2,11 @@
 
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
-use bollard::Docker;
 use bollard::errors::Error;
+use bollard::{ClientVersion, Docker};
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
 
 const USUAL_SOCKET: &str = "unix:///var/run/docker.sock";
 
@@ -30,7 +31,18 @@ pub fn resolve(flag: Option<&str>) -> String {
 
 /// Connects and agrees on an API version.
 pub fn connect(driver: &mut Driver, host: &str) -> Result<Docker, EngineError> {
-    let docker = client(host)?;
+    // Asking costs the engine more than anything else that is asked of it, and
+    // the answer stays the same: further connections of this process reuse it.
+    static AGREED: Mutex<Option<(String, ClientVersion)>> = Mutex::new(None);
+    let mut agreed = AGREED
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some((known, version)) = agreed.as_ref()
+        && known == host
+    {
+        return client(host, version);
+    }
+    let docker = client(host, bollard::API_DEFAULT_VERSION)?;
     let request = "GET /version";
     let docker = driver.run(request, async {
         docker.negotiate_version().await.map_err(|error| {
@@ -51,15 +63,15 @@ pub fn connect(driver: &mut Driver, host: &str) -> Result<Docker, EngineError> {
             least: LEAST_API_NAME,
         });
     }
+    *agreed = Some((host.to_owned(), version));
     Ok(docker)
 }
 
-fn client(host: &str) -> Result<Docker, EngineError> {
+fn client(host: &str, version: &ClientVersion) -> Result<Docker, EngineError> {
     let address = |why: String| EngineError::Address {
         host: host.into(),
         why,
     };
-    let version = bollard::API_DEFAULT_VERSION;
     if let Some(path) = host.strip_prefix("unix://") {
         // The client connects late and says little about why it failed.
         if let Err(error) = UnixStream::connect(path) {

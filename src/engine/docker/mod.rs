@@ -73,11 +73,10 @@ impl DockerEngine {
 impl Engine for DockerEngine {
     fn look_around(&mut self, tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let docker = self.docker.clone();
-        let (info, version, holdings, tagged, by_config, by_manifest) =
+        let (info, holdings, tagged, by_config, by_manifest) =
             self.call("looking around", async {
                 tokio::try_join!(
                     docker.info(),
-                    docker.version(),
                     ask::holdings(&docker),
                     ask::image_id(&docker, tag),
                     // Image stores disagree on which digest is the id.
@@ -87,7 +86,7 @@ impl Engine for DockerEngine {
             })?;
         let api_version = self.docker.client_version().to_string();
         Ok(Surroundings {
-            facts: ask::facts(info, version, api_version),
+            facts: ask::facts(info, api_version),
             holdings,
             tagged,
             held: by_config.or(by_manifest),
