@@ -334,7 +334,8 @@ pub struct ProbeResult {
     /// Controls that made it fail.
     pub calibrated_by: Vec<String>,
     /// Layers without which it fails, found by the controls: `seccomp`,
-    /// `namespace`, `mount`, `capability`, `limit`, `lock`, `identity`, `env`.
+    /// `namespace`, `mount`, `capability`, `privilege`, `identity`, `limit`,
+    /// `device`, `environment`, `lock`.
     pub denied_by: Vec<String>,
     /// How many of them had to go before it failed; 0 if no control made it.
     pub layers: u32,

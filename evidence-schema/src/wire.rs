@@ -57,7 +57,7 @@ pub struct Challenge {
     pub lock: bool,
     /// An environment variable's name that must not be visible inside.
     pub env_canary: String,
-    /// The path of a file that the host made for this run.
+    /// The path of a file of the host: the launcher's own executable.
     pub host_canary: String,
     /// Limits to run into.
     pub limits: Limits,

@@ -23,7 +23,7 @@ impl Canaries {
         let socket = SocketAddr::from_abstract_name(name.as_bytes())
             .and_then(|address| UnixListener::bind_addr(&address));
         Self {
-            file: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/etc/passwd")),
+            file: std::env::current_exe().unwrap_or_default(),
             variable: format!("TKI_CANARY_{random}"),
             _socket: socket.ok(),
             _memory: SharedMemory::new(),

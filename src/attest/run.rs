@@ -103,12 +103,15 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
     own_images.dedup();
 
     progress.stage("launch");
+    // A quota beyond what the host has would be no limit, and never be seen.
+    let mut profile = plan.profile.clone();
+    profile.limits.cpu_millis = profile.limits.cpu_millis.min(facts.cpus * 750);
     let job = Job {
         run_id: &run_id,
         control: None,
         relaxations: &[],
         image_id: &image_id,
-        profile: plan.profile,
+        profile: &profile,
         swap_limit: facts.swap_limit,
         probes: catalogue::all().map(|probe| probe.id.into()).collect(),
         deadline: started + plan.limit.as_secs(),

@@ -28,8 +28,16 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     bundle::prepare_folder(&args.out)?;
     let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
     progress.stage("build");
-    let image = shared::build_image(&args.source, embedded::TAG)?;
     let connect = || shared::connect(&args.engine);
+    // The engine takes as long to agree on a version as the image to be built.
+    // What is wrong with the image is said first.
+    let (image, engine) = std::thread::scope(|scope| {
+        let agreeing = scope.spawn(|| connect().map(drop));
+        let image = shared::build_image(&args.source, embedded::TAG);
+        (image, agreeing.join())
+    });
+    let image = image?;
+    engine.map_err(|_| Failure::internal("engine.connect", "connecting panicked"))??;
     let controls = args.controls.unwrap_or(match args.venue {
         Venue::Vps | Venue::Ci => Controls::Safe,
         Venue::Dev => Controls::None,

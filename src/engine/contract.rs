@@ -68,6 +68,8 @@ pub struct EngineFacts {
     pub host_name: String,
     /// The kernel can limit swap.
     pub swap_limit: bool,
+    /// Processors.
+    pub cpus: i64,
 }
 
 /// What must be known before anything is made.

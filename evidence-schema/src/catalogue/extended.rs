@@ -546,7 +546,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
     ProbeSpec {
         id: "XP-FS-CANARY",
         requirements: &["R6"],
-        operation: "a file that the host made for this run, by its path",
+        operation: "a file of the host, the launcher's own executable, by its path",
         expected: "denied ENOENT",
         reason: "a path of the host must lead nowhere",
         phases: ENGINE,

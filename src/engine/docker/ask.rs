@@ -71,5 +71,6 @@ pub fn facts(info: SystemInfo, api_version: String) -> EngineFacts {
         operating_system: info.operating_system.unwrap_or_default(),
         host_name: info.name.unwrap_or_default(),
         swap_limit: info.swap_limit.unwrap_or(false),
+        cpus: info.ncpu.unwrap_or(1).max(1),
     }
 }
