@@ -189,8 +189,6 @@ fn deny_by_default_with_one_more_call_fails_a_probe() {
     }
 }
 
-/// A container that somebody started with nothing but defaults says what is
-/// missing, all of it, and does nothing.
 #[test]
 fn the_catalogue_names_a_control_or_a_reason_for_each_probe() {
     let said = run(tool().args(["probes", "--format", "json"]));
