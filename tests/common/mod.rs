@@ -34,6 +34,14 @@ pub fn tool() -> Command {
 pub fn isolated(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
+        // What CI systems set is recorded, and a test must see the same in CI
+        // and elsewhere.
+        .env_remove("CI")
+        .env_remove("GITHUB_ACTIONS")
+        .env_remove("GITLAB_CI")
+        .env_remove("BUILDKITE")
+        .env_remove("JENKINS_URL")
+        .env_remove("CIRCLECI")
         .env_remove("DOCKER_HOST")
         .env_remove("SOURCE_DATE_EPOCH")
         .stdin(Stdio::null());
