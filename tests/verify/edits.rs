@@ -227,8 +227,6 @@ const HIDDEN: &[(&str, &[&str])] = &[
         "probes[XP-MEM-EXEC].observations[].returned",
         &["increased"],
     ),
-    // The same observation in two phases, in another order.
-    ("probes[XP-PERSONALITY].observations", &["reversed"]),
     // Worth knowing, never judged.
     ("information", &["grown", "reversed", "shortened"]),
     ("information[].name", TEXT),
