@@ -40,6 +40,7 @@ fn every_control_flips_its_set_under_both_profiles() {
         let evidence = read_json(&path);
         let controls = evidence["controls"].as_array().unwrap();
         assert_eq!(controls.len(), CONTROLS.len());
+        assert_eq!(evidence["summary"]["passed"], 52);
         for (result, control) in controls.iter().zip(CONTROLS) {
             assert_eq!(result["control"], control.name);
             let flipped = strings(&result["flipped"]);

@@ -113,7 +113,7 @@ pub fn unchanged(inventory: &Inventory) -> bool {
 }
 
 /// Counts verdicts of the required probes. A missing probe is UNPROVEN.
-pub fn summary(probes: &[ProbeResult]) -> Summary {
+pub fn summary(probes: &[ProbeResult], with_controls: bool) -> Summary {
     let verdict = |probe: &ProbeSpec| {
         let mut found = probes.iter().filter(|result| result.probe_id == probe.id);
         match (found.next(), found.next()) {
@@ -122,11 +122,12 @@ pub fn summary(probes: &[ProbeResult]) -> Summary {
         }
     };
     let count = |wanted: Verdict| {
-        let matching = catalogue::all().filter(|probe| verdict(probe) == wanted);
+        let required = catalogue::required(with_controls);
+        let matching = required.filter(|probe| verdict(probe) == wanted);
         u32::try_from(matching.count()).unwrap_or(u32::MAX)
     };
     Summary {
-        required: u32::try_from(catalogue::all().count()).unwrap_or(u32::MAX),
+        required: u32::try_from(catalogue::required(with_controls).count()).unwrap_or(u32::MAX),
         passed: count(Verdict::Pass),
         failed: count(Verdict::Fail),
         unproven: count(Verdict::Unproven),
@@ -187,6 +188,11 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
             "That each probe would have failed without its boundary: no controls were run."
                 .to_owned(),
         );
+        lines.push(
+            "That the limits of processes, memory, files, space and CPU hold: they are run into \
+             only together with the controls."
+                .to_owned(),
+        );
     } else if !uncalibrated.is_empty() {
         lines.push(format!(
             "That these probes would have failed without their boundary, since no control made \
@@ -242,7 +248,7 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
     );
     evidence.inventory.unchanged = unchanged(&evidence.inventory);
     evidence.matrix = matrix.bind(&evidence.probes);
-    evidence.summary = summary(&evidence.probes);
+    evidence.summary = summary(&evidence.probes, !evidence.controls.is_empty());
     evidence.status = status(evidence);
     evidence.not_proven = not_proven(evidence);
 }

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use tki_evidence::catalogue;
 use tki_evidence::derive;
 use tki_evidence::evidence::{
-    Artifact, ControlResult, Evidence, ImageIdentity, Inventory, OutsideFacts, RawFacts, Runtime,
-    SCHEMA, Sandbox, Status, Summary, Tool, VenueFacts, Witness,
+    Artifact, ControlResult, Evidence, ImageIdentity, Inventory, OutsideFacts, ProbeResult,
+    RawFacts, Runtime, SCHEMA, Sandbox, Status, Summary, Tool, VenueFacts, Verdict, Witness,
 };
 use tki_evidence::matrix::Matrix;
 use tki_evidence::stamp::{self, sha256_hex};
@@ -114,7 +114,9 @@ impl Bundle {
             seccomp_profile: recorded.seccomp.text.clone(),
             ..heard.raw.clone()
         };
+        let asked = &recorded.outcome.challenge.probes;
         let probes = catalogue::all()
+            .filter(|probe| asked.iter().any(|id| id == probe.id))
             .map(|probe| {
                 let seen = heard.observations_of(probe.id);
                 derive::probe_result(probe, seen, &raw, &matrix, TRANSCRIPT.into())
@@ -183,7 +185,9 @@ impl Bundle {
 
     /// Every required probe passed.
     pub fn all_passed(&self) -> bool {
-        self.evidence.summary.passed == self.evidence.summary.required
+        let passed = |probe: &ProbeResult| probe.verdict == Verdict::Pass;
+        self.evidence.probes.iter().all(passed)
+            && self.evidence.summary.passed == self.evidence.summary.required
     }
 
     /// Writes evidence and artifacts under the first free name. `check` sees

@@ -49,6 +49,7 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         tag: embedded::TAG,
         limit: args.engine.timeout,
         controls: controls == Controls::Safe,
+        limits: false,
     };
     let bundle = attest(&connect, &plan, &mut progress)?;
     let elapsed_us = bundle.elapsed_us;

@@ -70,6 +70,7 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
             tag: embedded::TAG,
             limit: args.engine.timeout,
             controls: false,
+            limits: true,
         };
         for _ in 0..2 {
             match attest(&connect, &plan, &mut Progress::new(true, paint)) {

@@ -337,7 +337,8 @@ impl Checks<'_> {
     }
 
     fn probe_set(&mut self) {
-        let wanted: Vec<&str> = catalogue::all().map(|probe| probe.id).collect();
+        let required = catalogue::required(!self.evidence.controls.is_empty());
+        let wanted: Vec<&str> = required.map(|probe| probe.id).collect();
         let found: Vec<&str> = self
             .evidence
             .probes

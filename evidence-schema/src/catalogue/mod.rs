@@ -33,7 +33,7 @@ pub struct ProbeSpec {
     /// other phase gave is recorded all the same.
     pub required_phases: &'static [Phase],
     /// It takes long or uses up a limit: controls that are not about it leave
-    /// it out.
+    /// it out, and so does a run without controls.
     pub heavy: bool,
     /// Why no control can make it fail without privilege or risk, if none can.
     pub uncalibrated: Option<&'static str>,
@@ -168,7 +168,14 @@ const fn op(id: &'static str, expect: Expect) -> OperationSpec {
     OperationSpec { id, expect }
 }
 
-/// Every probe, the canonical ones first. All of them are required.
+/// Probes that a run must hold, in their order: all of them where controls were
+/// run as well. Without controls the heavy ones are left out, and the evidence
+/// says that the limits are not proven.
+pub fn required(with_controls: bool) -> impl Iterator<Item = &'static ProbeSpec> + Clone {
+    all().filter(move |probe| with_controls || !probe.heavy)
+}
+
+/// Every probe, the canonical ones first.
 pub fn all() -> impl Iterator<Item = &'static ProbeSpec> + Clone {
     CANONICAL.iter().chain(EXTENDED)
 }
