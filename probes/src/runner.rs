@@ -105,7 +105,7 @@ fn child(probe: &ProbeSpec, phase: Phase, context: &Context, from: usize, writer
     for operation in &probe.operations[from..] {
         let outcome = match families::find(probe.id, operation.id) {
             Some(function) => function(context),
-            None => Outcome::error("not implemented"),
+            None => Outcome::error("no such operation"),
         };
         let line = serde_json::to_vec(&outcome.observed(phase, operation.id));
         let sent = line.map(|mut line| {

@@ -4,7 +4,7 @@
 use crate::verify::artifacts::read_checked;
 use std::path::Path;
 use tki_evidence::catalogue;
-use tki_evidence::controls;
+use tki_evidence::controls::{self, Relaxation};
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, RawFacts};
 use tki_evidence::transcript::{self, Heard};
@@ -71,6 +71,9 @@ pub fn compare_controls(evidence: &Evidence, folder: &Path) -> Result<(), String
                 "{}: the inspector was asked something else",
                 control.name
             ));
+        }
+        if challenge.lock == control.relaxations.contains(&Relaxation::LockOff) {
+            return Err(format!("{}: the lock was not as it says", control.name));
         }
         if nonces.contains(&challenge.nonce) {
             return Err(format!("{}: the same conversation twice", control.name));
