@@ -15,7 +15,7 @@ pub type ControlOutcome = (&'static Control, Outcome);
 /// Runs every control, each in a container of its own, over connections of its
 /// own. `template` is the job of the run itself.
 pub fn run(connect: &Connect, template: &Job) -> Result<Vec<ControlOutcome>, Failure> {
-    let waiting = Mutex::new(CONTROLS.iter().collect::<Vec<_>>());
+    let waiting = Mutex::new(CONTROLS.iter().rev().collect::<Vec<_>>());
     let work = || -> Result<Vec<ControlOutcome>, Failure> {
         let mut engine = connect()?;
         let mut done = Vec::new();

@@ -3,7 +3,7 @@
 
 use super::{Context, Operation};
 use crate::outcome::Outcome;
-use crate::sys::{self, Result};
+use crate::sys::{self, Ended, Errno, Result};
 
 /// PR-PTRACE-1.
 pub const TRACING: &[Operation] = &[
@@ -16,10 +16,20 @@ pub const TRACING: &[Operation] = &[
     }),
 ];
 
-/// Should it work, this process is a tracee from here on: it makes no signal
-/// and ends, so it never stops.
+/// Should it work, the process is a tracee from then on, and would stop at its
+/// next signal: so it is a fork that ends at once and tells by its status.
 fn trace_me(_: &Context) -> Outcome {
-    Outcome::attempt(sys::ptrace_traceme(), &[])
+    let pid = match sys::fork() {
+        Err(errno) => return Outcome::not_reached("fork", errno),
+        Ok(None) => sys::exit(sys::ptrace_traceme().err().map_or(0, |errno| errno.0)),
+        Ok(Some(pid)) => pid,
+    };
+    match sys::wait(pid) {
+        Err(errno) => Outcome::not_reached("wait", errno),
+        Ok(Ended::Exit(0)) => Outcome::attempt(Ok(0), &[]),
+        Ok(Ended::Exit(errno)) => Outcome::attempt(Err::<i64, _>(Errno(errno)), &[]),
+        Ok(Ended::Signal(number)) => Outcome::signal(number),
+    }
 }
 
 fn with_sleeper(attempt: impl Fn(i32) -> Result) -> Outcome {
