@@ -143,10 +143,43 @@ pub struct EngineArgs {
 /// Engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EngineName {
-    /// The first that answers.
+    /// The first that can be used: Docker, Podman, embedded, bwrap.
     Auto,
     /// Docker Engine.
     Docker,
+    /// Podman, through its service; one is started if none runs.
+    Podman,
+    /// The engine built into this tool; needs nothing installed.
+    Embedded,
+    /// bubblewrap.
+    Bwrap,
+    /// Every engine that can be used, one after the other (`run` only).
+    All,
+}
+
+impl EngineName {
+    /// The name on the command line and in evidence.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineName::Auto => "auto",
+            EngineName::Docker => "docker",
+            EngineName::Podman => "podman",
+            EngineName::Embedded => "embedded",
+            EngineName::Bwrap => "bwrap",
+            EngineName::All => "all",
+        }
+    }
+}
+
+/// Who keeps the container from executing anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GateChoice {
+    /// The launcher where the engine lets it, else the inspector.
+    Auto,
+    /// The launcher, or the run is BLOCKED.
+    Require,
+    /// Only the inspector.
+    Off,
 }
 
 /// Venues.
@@ -199,6 +232,12 @@ pub struct RunArgs {
     /// [default: safe for vps and ci, none for dev].
     #[arg(long, value_enum)]
     pub controls: Option<Controls>,
+    /// The OCI runtime that Docker or Podman should use [default: the engine's own].
+    #[arg(long, value_name = "NAME")]
+    pub runtime: Option<String>,
+    /// The exec gate: a supervisor that lets exactly the first exec through.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub gate: GateChoice,
     /// Directory for the evidence.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub out: PathBuf,

@@ -213,6 +213,23 @@ pub struct Sandbox {
     /// What the host side of /out is: `tmpfs` (noexec, size-limited) or
     /// `directory`, with the reason.
     pub out_backing: OutBacking,
+    /// The launcher's exec gate.
+    pub gate: GateReport,
+}
+
+/// What the launcher's exec gate did: a supervisor outside of the container
+/// that is asked about every execve and execveat.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GateReport {
+    /// It stood from before the first exec to the end.
+    pub active: bool,
+    /// How it was put there, or why it was not.
+    pub reason: String,
+    /// Execs that it let through: exactly one if it is active.
+    pub allowed: u32,
+    /// Execs that it refused.
+    pub refused: u32,
 }
 
 /// The host side of /out.

@@ -6,6 +6,7 @@ use crate::attest::scratch::Scratch;
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
 use crate::engine::{Configured, Ended, Engine, EngineError, Launch, Session};
 use crate::failure::Failure;
+use crate::image::Image;
 use crate::report::progress::Progress;
 use crate::report::text::printable;
 use crate::sandbox::profile::Profile;
@@ -13,7 +14,7 @@ use crate::sandbox::{relax, settings};
 use std::path::Path;
 use std::time::Duration;
 use tki_evidence::controls::Relaxation;
-use tki_evidence::evidence::{OutBacking, OutsideFacts};
+use tki_evidence::evidence::{GateReport, OutBacking, OutsideFacts};
 use tki_evidence::observation::Phase;
 use tki_evidence::settings::Settings;
 use tki_evidence::transcript::{Heard, Transcript, TranscriptError};
@@ -33,6 +34,12 @@ pub struct Job<'a> {
     pub relaxations: &'a [Relaxation],
     /// The image's id on the engine.
     pub image_id: &'a str,
+    /// The image itself.
+    pub image: &'a Image,
+    /// The OCI runtime to use, if not the engine's own choice.
+    pub runtime: Option<&'a str>,
+    /// Put an exec gate before the container.
+    pub gate: bool,
     /// The sandbox.
     pub profile: &'a Profile,
     /// The engine's kernel can limit swap.
@@ -66,6 +73,8 @@ pub struct Outcome {
     pub out_backing: OutBacking,
     /// What the host saw of it, or why it could not look.
     pub outside: Result<OutsideFacts, String>,
+    /// What the exec gate did.
+    pub gate: GateReport,
 }
 
 /// Launches, talks, waits for the end.
@@ -101,9 +110,10 @@ pub fn run(
         )
     })?;
     let launch = launch(job, &name, wanted);
-    let mut session = engine.launch(&launch)?;
+    let mut session = engine.launch(&launch, job.image)?;
     let talk = talk(session.as_mut(), job, &mut scratch, progress)?;
     let ended = session.finish()?;
+    let gate = session.gate();
     drop(session);
     check_end(ended)?;
     let (challenge, configured, heard, outside) = talk;
@@ -114,6 +124,7 @@ pub fn run(
         heard,
         out_backing: scratch.backing().clone(),
         outside,
+        gate,
     })
 }
 
@@ -134,6 +145,8 @@ fn launch(job: &Job, name: &str, settings: Settings) -> Launch {
         } else {
             job.profile.seccomp.text.clone()
         },
+        runtime: job.runtime.map(str::to_owned),
+        gate: job.gate,
     }
 }
 

@@ -48,6 +48,10 @@ pub struct Plan<'a> {
     pub controls: bool,
     /// Run into the limits even without controls.
     pub limits: bool,
+    /// The OCI runtime to use, if not the engine's own choice.
+    pub runtime: Option<&'a str>,
+    /// Put an exec gate before the container.
+    pub gate: bool,
 }
 
 /// A random id that sorts by time.
@@ -113,6 +117,9 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         control: None,
         relaxations: &[],
         image_id: &image_id,
+        image: plan.image,
+        runtime: plan.runtime,
+        gate: plan.gate,
         profile: &profile,
         swap_limit: facts.swap_limit,
         probes: catalogue::required(plan.controls || plan.limits)
@@ -172,6 +179,7 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
             declared: launch.settings.clone(),
             configured: outcome.configured.settings.clone(),
             out_backing: outcome.out_backing.clone(),
+            gate: outcome.gate.clone(),
         },
         inventory: Inventory {
             before: around.holdings,
@@ -213,7 +221,7 @@ fn load_image(
     image: &Image,
     names: &ImageNames,
 ) -> Result<String, Failure> {
-    engine.load(image.archive())?;
+    engine.load(image)?;
     engine.image_id(names)?.ok_or_else(|| {
         Failure::blocked(
             "image.not-held",

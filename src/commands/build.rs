@@ -31,7 +31,7 @@ pub fn execute(args: &BuildArgs, common: Common) -> Result<Exit, Failure> {
     }
     if args.load {
         progress.stage("load");
-        shared::connect(&args.engine)?.load(image.archive())?;
+        shared::connect(&args.engine)?.load(&image)?;
     }
     progress.finish();
     let built = Built {

@@ -2,7 +2,7 @@
 
 use crate::attest::bundle;
 use crate::attest::run::{Plan, attest};
-use crate::cli::{Common, Controls, Format, RunArgs, Venue};
+use crate::cli::{Common, Controls, Format, GateChoice, RunArgs, Venue};
 use crate::commands::{output, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -50,6 +50,8 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         limit: args.engine.timeout,
         controls: controls == Controls::Safe,
         limits: false,
+        runtime: args.runtime.as_deref(),
+        gate: args.gate != GateChoice::Off,
     };
     let bundle = attest(&connect, &plan, &mut progress)?;
     let elapsed_us = bundle.elapsed_us;

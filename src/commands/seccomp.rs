@@ -71,6 +71,8 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
             limit: args.engine.timeout,
             controls: false,
             limits: true,
+            runtime: None,
+            gate: false,
         };
         for _ in 0..2 {
             match attest(&connect, &plan, &mut Progress::new(true, paint)) {

@@ -70,6 +70,13 @@ fn source_date_epoch() -> Result<u64, Failure> {
 /// Connects to the engine that the arguments name.
 pub fn connect(args: &EngineArgs) -> Result<Box<dyn Engine>, EngineError> {
     match args.engine {
+        EngineName::Podman | EngineName::Embedded | EngineName::Bwrap | EngineName::All => {
+            Err(EngineError::Unusable {
+                engine: args.engine.name(),
+                reason: "not built yet".into(),
+                next: "use --engine docker".into(),
+            })
+        }
         EngineName::Auto | EngineName::Docker => Ok(Box::new(DockerEngine::connect(
             args.host.as_deref(),
             args.timeout,

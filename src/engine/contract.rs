@@ -1,7 +1,8 @@
 //! What an engine must offer.
 
 use crate::engine::EngineError;
-use tki_evidence::evidence::{Holdings, Runtime};
+use crate::image::Image;
+use tki_evidence::evidence::{GateReport, Holdings, Runtime};
 use tki_evidence::settings::Settings;
 
 /// The label that every container of ours carries, with the run's id.
@@ -25,11 +26,16 @@ pub trait Engine {
     /// knows images by.
     fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError>;
 
-    /// Loads an archive.
-    fn load(&mut self, archive: Vec<u8>) -> Result<(), EngineError>;
+    /// Loads an image.
+    fn load(&mut self, image: &Image) -> Result<(), EngineError>;
 
-    /// Creates a container, attaches to it and starts it.
-    fn launch(&mut self, launch: &Launch) -> Result<Box<dyn Session + '_>, EngineError>;
+    /// Creates a container, attaches to it and starts it. An engine without a
+    /// store of its own takes the files from `image`.
+    fn launch(
+        &mut self,
+        launch: &Launch,
+        image: &Image,
+    ) -> Result<Box<dyn Session + '_>, EngineError>;
 
     /// Containers that carry our label.
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError>;
@@ -55,6 +61,9 @@ pub trait Session {
 
     /// Waits until the container has ended and is removed.
     fn finish(&mut self) -> Result<Ended, EngineError>;
+
+    /// What the exec gate did, or why there was none. Asked after the end.
+    fn gate(&mut self) -> GateReport;
 }
 
 /// What an engine says about itself.
@@ -109,6 +118,10 @@ pub struct Launch {
     pub settings: Settings,
     /// The seccomp profile's text, to which `settings.seccomp` is the digest.
     pub seccomp: String,
+    /// The OCI runtime to use, if not the engine's own choice.
+    pub runtime: Option<String>,
+    /// Put an exec gate before the container.
+    pub gate: bool,
 }
 
 /// What the engine says it set.

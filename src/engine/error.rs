@@ -13,6 +13,16 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
+    /// This engine cannot be used on this host.
+    #[error("the {engine} engine cannot be used here: {reason}")]
+    Unusable {
+        /// Which.
+        engine: &'static str,
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        next: String,
+    },
     /// The socket is there but not for us.
     #[error("no permission to use the engine's socket {host}")]
     Permission {
@@ -98,6 +108,7 @@ impl From<EngineError> for Failure {
                 "engine.unreachable",
                 "start Docker, or name its address with --host or DOCKER_HOST".into(),
             ),
+            EngineError::Unusable { next, .. } => ("engine.unusable", next.clone()),
             EngineError::Permission { host } => (
                 "engine.permission",
                 format!("run as root, or as a member of the group that owns {host}"),

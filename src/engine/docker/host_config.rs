@@ -38,7 +38,10 @@ pub fn create_body(launch: &Launch) -> ContainerCreateBody {
         // The engine's network code is not even asked for an empty sandbox: no
         // hook of its own runs in the container, and it binds no file of its.
         network_disabled: Some(settings.network == "none"),
-        host_config: Some(host_config(settings, &launch.seccomp)),
+        host_config: Some(HostConfig {
+            runtime: launch.runtime.clone(),
+            ..host_config(settings, &launch.seccomp)
+        }),
         ..ContainerCreateBody::default()
     }
 }

@@ -10,6 +10,7 @@ use crate::engine::contract::{
 };
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
+use crate::image::Image;
 use bollard::Docker;
 use bollard::query_parameters::{
     ImportImageOptions, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
@@ -109,8 +110,9 @@ impl Engine for DockerEngine {
         Ok(by_config.or(by_manifest))
     }
 
-    fn load(&mut self, archive: Vec<u8>) -> Result<(), EngineError> {
+    fn load(&mut self, image: &Image) -> Result<(), EngineError> {
         let docker = self.docker.clone();
+        let archive = image.archive();
         self.call("POST /images/load", async {
             let body = bollard::body_full(archive.into());
             let mut progress =
@@ -122,7 +124,11 @@ impl Engine for DockerEngine {
         })
     }
 
-    fn launch(&mut self, launch: &Launch) -> Result<Box<dyn Session + '_>, EngineError> {
+    fn launch(
+        &mut self,
+        launch: &Launch,
+        _image: &Image,
+    ) -> Result<Box<dyn Session + '_>, EngineError> {
         session::launch(self, launch)
     }
 
