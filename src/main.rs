@@ -4,11 +4,18 @@ use clap::Parser;
 use std::process::ExitCode;
 use tki_attest::cli::Cli;
 use tki_attest::commands;
+use tki_attest::engine::local::keeper;
 use tki_attest::exit::Exit;
 use tki_attest::report::table::Paint;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_panic));
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == keeper::ARGUMENT)
+    {
+        return keeper::main();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -2,6 +2,7 @@
 
 use crate::cli::{EngineArgs, EngineName, ImageSource};
 use crate::engine::docker::DockerEngine;
+use crate::engine::local::{LocalEngine, Maker};
 use crate::engine::{Engine, EngineError};
 use crate::failure::Failure;
 use crate::image::{self, BuildOptions, Context, Image, Recipe, embedded};
@@ -70,7 +71,9 @@ fn source_date_epoch() -> Result<u64, Failure> {
 /// Connects to the engine that the arguments name.
 pub fn connect(args: &EngineArgs) -> Result<Box<dyn Engine>, EngineError> {
     match args.engine {
-        EngineName::Podman | EngineName::Embedded | EngineName::Bwrap | EngineName::All => {
+        EngineName::Embedded => Ok(Box::new(LocalEngine::new(Maker::Embedded, args.timeout)?)),
+        EngineName::Bwrap => Ok(Box::new(LocalEngine::new(Maker::Bwrap, args.timeout)?)),
+        EngineName::Podman | EngineName::All => {
             Err(EngineError::Unusable {
                 engine: args.engine.name(),
                 reason: "not built yet".into(),

@@ -57,7 +57,7 @@ pub trait Session {
     fn receive(&mut self) -> Result<Option<Vec<u8>>, EngineError>;
 
     /// What it wrote to standard error so far, bounded.
-    fn complaint(&self) -> String;
+    fn complaint(&mut self) -> String;
 
     /// Waits until the container has ended and is removed.
     fn finish(&mut self) -> Result<Ended, EngineError>;

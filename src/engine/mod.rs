@@ -7,6 +7,9 @@ pub mod contract;
 pub mod docker;
 pub mod driver;
 pub mod error;
+pub mod gate;
+pub mod lines;
+pub mod local;
 
 pub use contract::{
     Configured, Ended, Engine, EngineFacts, ImageNames, Launch, Leftover, Session, Surroundings,

@@ -22,6 +22,7 @@ pub struct Image {
     /// Marker, index and blobs by their path in a layout.
     files: BTreeMap<String, Vec<u8>>,
     docker_manifest: Vec<u8>,
+    layer_hexes: Vec<String>,
 }
 
 /// What an image is put together from.
@@ -69,12 +70,22 @@ impl Image {
             epoch,
             files,
             docker_manifest: manifest::docker_manifest(&config_hex, &layer_hexes, &name),
+            layer_hexes,
         }
     }
 
     /// The files of the OCI layout by relative path.
     pub(super) fn files(&self) -> &BTreeMap<String, Vec<u8>> {
         &self.files
+    }
+
+    /// The compressed layers, the lowest first.
+    pub fn layers(&self) -> Vec<&[u8]> {
+        let blobs = self.layer_hexes.iter();
+        blobs
+            .filter_map(|hex| self.files.get(&manifest::blob_path(hex)))
+            .map(Vec::as_slice)
+            .collect()
     }
 
     /// The image as one tar that is an OCI archive and a Docker archive at once,

@@ -109,8 +109,9 @@ pub enum FactRule {
 }
 
 /// Environment variables that may exist inside: names that engines set by
-/// themselves and that carry no secret.
-pub const ALLOWED_ENV: &[&str] = &["PATH", "HOME", "HOSTNAME", "TERM", "container"];
+/// themselves and that carry no secret. bubblewrap always sets `PWD`, to the
+/// working directory inside.
+pub const ALLOWED_ENV: &[&str] = &["PATH", "HOME", "HOSTNAME", "PWD", "TERM", "container"];
 
 /// Files that engines bind into a container by themselves. They may only be
 /// mounted read-only.

@@ -221,7 +221,7 @@ impl Session for DockerSession<'_> {
         }
     }
 
-    fn complaint(&self) -> String {
+    fn complaint(&mut self) -> String {
         String::from_utf8_lossy(&self.complaint).trim().to_owned()
     }
 

@@ -1,0 +1,51 @@
+//! What an engine without a daemon says about its host.
+
+use super::cgroup::Support;
+use crate::engine::contract::EngineFacts;
+use std::fs;
+use tki_evidence::evidence::Runtime;
+
+/// This process lives in the first user namespace, the one of real root.
+pub fn in_first_user_namespace() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// Facts about this host.
+pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: Support) -> EngineFacts {
+    let names = rustix::system::uname();
+    let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    EngineFacts {
+        runtime: Runtime {
+            engine: engine.into(),
+            engine_version: version.into(),
+            api_version: String::new(),
+            oci_runtime: oci_runtime.into(),
+            kernel: word(names.release()),
+            arch: word(names.machine()),
+            os: word(names.sysname()).to_lowercase(),
+            cgroup_version: match support.version {
+                0 => "none".into(),
+                version => version.to_string(),
+            },
+            rootless: !rustix::process::geteuid().is_root() || !in_first_user_namespace(),
+            security_options: Vec::new(),
+        },
+        operating_system: operating_system(),
+        host_name: word(names.nodename()),
+        swap_limit: support.swap,
+        cpus: std::thread::available_parallelism()
+            .ok()
+            .and_then(|count| i64::try_from(count.get()).ok())
+            .unwrap_or(1),
+    }
+}
+
+fn operating_system() -> String {
+    let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let name = text
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
+        .unwrap_or("unknown");
+    name.trim_matches('"').to_owned()
+}

@@ -1,0 +1,77 @@
+//! What the tool and the keeper tell each other: one JSON line each, over a
+//! socket that only the two hold. When the tool's end closes, the keeper ends
+//! the container; when the keeper's end closes, the tool knows that it is gone.
+
+use serde::{Deserialize, Serialize};
+use tki_evidence::evidence::GateReport;
+use tki_evidence::settings::Settings;
+
+/// The most bytes of a line.
+pub const MAX_MESSAGE: u64 = 4 * 1024 * 1024;
+
+/// Who makes the container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Maker {
+    /// libcontainer, in the keeper itself.
+    Embedded,
+    /// bubblewrap.
+    Bwrap,
+}
+
+impl Maker {
+    /// The engine's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Maker::Embedded => "embedded",
+            Maker::Bwrap => "bwrap",
+        }
+    }
+}
+
+/// The container that the keeper is to make. Four descriptors come with it:
+/// the container's standard streams and a file with the image's layers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// Who makes it.
+    pub maker: Maker,
+    /// The container's name.
+    pub name: String,
+    /// The program and its arguments.
+    pub arguments: Vec<String>,
+    /// Its settings.
+    pub settings: Settings,
+    /// The seccomp profile's text.
+    pub seccomp: String,
+    /// Put an exec gate before it.
+    pub gate: bool,
+    /// Cgroups can be made for it.
+    pub cgroups: bool,
+    /// The length of each compressed layer in the file.
+    pub layers: Vec<u64>,
+}
+
+/// What the keeper tells the tool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum News {
+    /// The container runs.
+    Started {
+        /// Its first process.
+        pid: i32,
+        /// What was set, read back from what the maker was given.
+        settings: Box<Settings>,
+        /// The same in the maker's own form.
+        description: String,
+    },
+    /// There will be no container, and nothing is left of it.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// It has ended, and nothing is left of it.
+    Ended {
+        /// The exit status; 128 and the signal's number if it was killed.
+        status: i64,
+        /// What the gate did.
+        gate: GateReport,
+    },
+}

@@ -1,0 +1,125 @@
+//! Engines without a daemon: libcontainer inside this tool (`embedded`) and
+//! bubblewrap (`bwrap`). Both make their container in a [`keeper`], a process of
+//! its own that leaves nothing behind.
+
+mod bubble;
+mod cgroup;
+mod filter;
+mod host;
+mod job;
+pub mod keeper;
+mod loopback;
+mod oci;
+mod rootfs;
+mod session;
+mod wire;
+
+pub use job::Maker;
+
+use crate::engine::contract::{Engine, ImageNames, Launch, Leftover, Session, Surroundings};
+use crate::engine::driver::Driver;
+use crate::engine::error::EngineError;
+use crate::image::Image;
+use cgroup::Support;
+use std::process::Command;
+use std::time::Duration;
+use tki_evidence::evidence::Holdings;
+
+/// An engine without a daemon.
+#[derive(Debug)]
+pub struct LocalEngine {
+    maker: Maker,
+    driver: Driver,
+    support: Support,
+    version: String,
+}
+
+impl LocalEngine {
+    /// The engine, if this host can have it.
+    pub fn new(maker: Maker, limit: Duration) -> Result<Self, EngineError> {
+        let unusable = |reason: String, next: &str| EngineError::Unusable {
+            engine: maker.name(),
+            reason,
+            next: next.into(),
+        };
+        let version = match maker {
+            Maker::Embedded => env!("CARGO_PKG_VERSION").to_owned(),
+            Maker::Bwrap => bwrap_version().map_err(|why| {
+                unusable(why, "install bubblewrap, or use another --engine")
+            })?,
+        };
+        let support = Support::here();
+        if maker == Maker::Embedded && support.version == 0 {
+            return Err(unusable(
+                "there is no control group that this user may use".into(),
+                "run as root, or as a user with delegated cgroups v2; --engine bwrap goes \
+                 without",
+            ));
+        }
+        let driver = Driver::new(limit).map_err(|error| unusable(error.to_string(), "run again"))?;
+        Ok(Self {
+            maker,
+            driver,
+            support,
+            version,
+        })
+    }
+}
+
+/// The version that bubblewrap tells.
+fn bwrap_version() -> Result<String, String> {
+    let output = Command::new("bwrap").arg("--version").output();
+    let output = output.map_err(|error| format!("bwrap: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.trim().strip_prefix("bubblewrap ");
+    version
+        .map(|version| crate::report::text::printable(version, 40))
+        .ok_or_else(|| "bwrap does not tell its version".into())
+}
+
+impl Engine for LocalEngine {
+    fn look_around(&mut self, _tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError> {
+        let runtime = match self.maker {
+            Maker::Embedded => "libcontainer",
+            Maker::Bwrap => "bwrap",
+        };
+        let facts = host::facts(self.maker.name(), &self.version, runtime, self.support);
+        Ok(Surroundings {
+            facts,
+            holdings: Holdings::default(),
+            tagged: None,
+            held: self.image_id(image)?,
+        })
+    }
+
+    /// There is no store: nothing is held between runs.
+    fn holdings(&mut self) -> Result<Holdings, EngineError> {
+        Ok(Holdings::default())
+    }
+
+    /// The image comes with each launch.
+    fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError> {
+        Ok(Some(image.config_digest.clone()))
+    }
+
+    fn load(&mut self, _image: &Image) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn launch(
+        &mut self,
+        launch: &Launch,
+        image: &Image,
+    ) -> Result<Box<dyn Session + '_>, EngineError> {
+        session::launch(self, launch, image)
+    }
+
+    /// A keeper takes its container along, whatever happens to it.
+    fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
+        Ok(Vec::new())
+    }
+
+    fn remove(&mut self, _id: &str) -> Result<(), EngineError> {
+        Ok(())
+    }
+}

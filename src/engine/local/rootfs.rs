@@ -1,0 +1,206 @@
+//! The image's layers, unpacked. The image is ours or the user's own, but it is
+//! read as if it were hostile: entries stay below the root, sizes are bounded,
+//! and only directories, files and symbolic links are made.
+
+use flate2::read::GzDecoder;
+use std::fs;
+use std::io::{Error, ErrorKind, Read, Result};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+use tar::{Archive, EntryType};
+
+/// The most bytes that all layers may have together.
+pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+fn refused(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, what.to_owned())
+}
+
+/// Unpacks the layers one over the other into an empty directory.
+pub fn unpack(layers: &[u8], lengths: &[u64], root: &Path) -> Result<()> {
+    let mut rest = layers;
+    let mut left = MAX_BYTES;
+    for length in lengths {
+        let length = usize::try_from(*length).map_err(|_| refused("a layer without end"))?;
+        let Some((layer, others)) = rest.split_at_checked(length) else {
+            return Err(refused("a layer is cut short"));
+        };
+        unpack_layer(layer, root, &mut left)?;
+        rest = others;
+    }
+    Ok(())
+}
+
+fn unpack_layer(layer: &[u8], root: &Path, left: &mut u64) -> Result<()> {
+    let mut archive = Archive::new(GzDecoder::new(layer).take(2 * MAX_BYTES));
+    // Set last, because a directory may forbid to write into it.
+    let mut modes: Vec<(PathBuf, u32)> = Vec::new();
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let Some(path) = below(root, &entry.path()?)? else {
+            continue;
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if let Some(hidden) = name.strip_prefix(".wh.") {
+            whiteout(&path, hidden)?;
+            continue;
+        }
+        let mode = entry.header().mode()? & 0o7777;
+        match entry.header().entry_type() {
+            EntryType::Directory => {
+                if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
+                    fs::remove_file(&path)?;
+                }
+                fs::create_dir_all(&path)?;
+                modes.push((path, mode));
+            }
+            EntryType::Regular => {
+                *left = left
+                    .checked_sub(entry.size())
+                    .ok_or_else(|| refused("the image is too large"))?;
+                replace(&path)?;
+                let mut file = fs::File::create_new(&path)?;
+                std::io::copy(&mut entry, &mut file)?;
+                modes.push((path, mode));
+            }
+            EntryType::Symlink => {
+                let target = entry
+                    .link_name()?
+                    .ok_or_else(|| refused("a link to nowhere"))?;
+                replace(&path)?;
+                symlink(target, &path)?;
+            }
+            EntryType::XGlobalHeader => {}
+            other => return Err(refused(&format!("an entry of type {other:?}"))),
+        }
+    }
+    for (path, mode) in modes.into_iter().rev() {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+/// The place of an entry. No component of it may be a symbolic link, which a
+/// layer below could have laid.
+fn below(root: &Path, entry: &Path) -> Result<Option<PathBuf>> {
+    let mut path = root.to_owned();
+    let mut parts = entry.components().peekable();
+    while let Some(part) = parts.next() {
+        match part {
+            Component::CurDir | Component::RootDir => continue,
+            Component::Normal(name) => path.push(name),
+            _ => return Err(refused("an entry outside of the root")),
+        }
+        let is_parent = parts.peek().is_some();
+        match fs::symlink_metadata(&path) {
+            Ok(found) if is_parent && !found.is_dir() => {
+                return Err(refused("an entry below something that is no directory"));
+            }
+            Err(_) if is_parent => fs::create_dir(&path)?,
+            _ => {}
+        }
+    }
+    Ok((path != root).then_some(path))
+}
+
+fn replace(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(_) => Ok(()),
+    }
+}
+
+/// A layer takes away what one below it has.
+fn whiteout(marker: &Path, hidden: &str) -> Result<()> {
+    let Some(folder) = marker.parent() else {
+        return Ok(());
+    };
+    if hidden == ".wh..opq" {
+        for entry in fs::read_dir(folder)? {
+            replace(&entry?.path())?;
+        }
+        return Ok(());
+    }
+    if hidden.is_empty() || hidden == "." || hidden == ".." {
+        return Err(refused("a whiteout of nothing"));
+    }
+    replace(&folder.join(hidden))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    fn layer(entries: &[(&str, EntryType, &str)]) -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for (path, kind, content) in entries {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(*kind);
+            header.set_mode(0o755);
+            // Past the checks of the crate that would write no such name.
+            let name = &mut header.as_old_mut().name;
+            name[..path.len()].copy_from_slice(path.as_bytes());
+            if *kind == EntryType::Symlink {
+                header.set_link_name_literal(content).unwrap();
+                header.set_size(0);
+                header.set_cksum();
+                builder.append(&header, std::io::empty()).unwrap();
+            } else {
+                header.set_size(content.len() as u64);
+                header.set_cksum();
+                builder.append(&header, content.as_bytes()).unwrap();
+            }
+        }
+        let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
+        gz.write_all(&builder.into_inner().unwrap()).unwrap();
+        gz.finish().unwrap()
+    }
+
+    fn unpack_all(layers: &[Vec<u8>]) -> (tempfile::TempDir, Result<()>) {
+        let folder = tempfile::tempdir().unwrap();
+        let lengths: Vec<u64> = layers.iter().map(|layer| layer.len() as u64).collect();
+        let result = unpack(&layers.concat(), &lengths, folder.path());
+        (folder, result)
+    }
+
+    #[test]
+    fn later_layers_replace_and_take_away() {
+        let (folder, result) = unpack_all(&[
+            layer(&[
+                ("a/", EntryType::Directory, ""),
+                ("a/one", EntryType::Regular, "1"),
+                ("a/two", EntryType::Regular, "2"),
+            ]),
+            layer(&[
+                ("a/one", EntryType::Regular, "new"),
+                ("a/.wh.two", EntryType::Regular, ""),
+            ]),
+        ]);
+        result.unwrap();
+        let one = fs::read_to_string(folder.path().join("a/one")).unwrap();
+        assert_eq!(one, "new");
+        assert!(!folder.path().join("a/two").exists());
+    }
+
+    #[test]
+    fn nothing_leaves_the_root() {
+        for entries in [
+            vec![("../out", EntryType::Regular, "x")],
+            vec![
+                ("link", EntryType::Symlink, "/tmp"),
+                ("link/out", EntryType::Regular, "x"),
+            ],
+            vec![("pipe", EntryType::Fifo, "")],
+            vec![("link", EntryType::Link, "")],
+        ] {
+            let (_folder, result) = unpack_all(&[layer(&entries)]);
+            assert!(result.is_err(), "{entries:?}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        assert!(unpack(b"", &[10], folder.path()).is_err());
+    }
+}

@@ -1,0 +1,314 @@
+//! One container of a keeper, from its start to its end.
+
+use super::job::{Job, MAX_MESSAGE, News};
+use super::{LocalEngine, keeper, wire};
+use crate::engine::contract::{Configured, Ended, Launch, Session};
+use crate::engine::error::EngineError;
+use crate::engine::lines::Lines;
+use crate::image::Image;
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tki_evidence::evidence::GateReport;
+use tki_evidence::settings::Settings;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::pipe;
+
+/// The most of the container's standard error that is kept.
+const MAX_COMPLAINT: usize = 4096;
+/// How long a keeper may take to take everything away.
+const CLEAN_UP: Duration = Duration::from_secs(15);
+
+/// Starts a keeper with a container.
+pub fn launch<'a>(
+    engine: &'a mut LocalEngine,
+    launch: &Launch,
+    image: &Image,
+) -> Result<Box<dyn Session + 'a>, EngineError> {
+    let name = engine.maker.name();
+    let failed = |what: &str, error: std::io::Error| EngineError::Vanished {
+        host: name.into(),
+        request: what.into(),
+        reason: error.to_string(),
+    };
+    let layers = image.layers();
+    let job = Job {
+        maker: engine.maker,
+        name: launch.name.clone(),
+        arguments: launch.arguments.clone(),
+        settings: launch.settings.clone(),
+        seccomp: launch.seccomp.clone(),
+        gate: launch.gate,
+        cgroups: engine.support.version != 0,
+        layers: layers.iter().map(|layer| layer.len() as u64).collect(),
+    };
+    let (child, socket, ends) =
+        start(&job, &layers).map_err(|error| failed("starting the keeper", error))?;
+    let [input, output, complaints] = ends;
+    let mut session = LocalSession {
+        child,
+        name: launch.name.clone(),
+        control: None,
+        input: None,
+        output: None,
+        complaints: None,
+        lines: Lines::default(),
+        complaint: Vec::new(),
+        started: None,
+        image_id: launch.image.clone(),
+        gate: GateReport::default(),
+        finished: false,
+        engine,
+    };
+    let connected = session.engine.driver.run("talking to the keeper", async {
+        let wrap = || -> std::io::Result<_> {
+            socket.set_nonblocking(true)?;
+            Ok((
+                BufReader::new(tokio::net::UnixStream::from_std(socket)?),
+                pipe::Sender::from_owned_fd(input)?,
+                pipe::Receiver::from_owned_fd(output)?,
+                pipe::Receiver::from_owned_fd(complaints)?,
+            ))
+        };
+        wrap().map_err(|error| failed("talking to the keeper", error))
+    })?;
+    session.control = Some(connected.0);
+    session.input = Some(connected.1);
+    session.output = Some(connected.2);
+    session.complaints = Some(connected.3);
+    match session.news("starting the container")? {
+        News::Started {
+            pid,
+            settings,
+            description,
+        } => session.started = Some((pid, *settings, description)),
+        News::Failed { reason } => {
+            let complaint = session.complaint();
+            session.finished = true;
+            return Err(EngineError::Unusable {
+                engine: name,
+                reason: match complaint.as_str() {
+                    "" => reason,
+                    said => format!("{reason} ({})", crate::report::text::printable(said, 300)),
+                },
+                next: "correct what it names, or use another --engine; `tki-attest engines` lists \
+                       them"
+                    .into(),
+            });
+        }
+        News::Ended { .. } => {
+            return Err(failed(
+                "starting the container",
+                std::io::Error::other("it ended before it started"),
+            ));
+        }
+    }
+    Ok(Box::new(session))
+}
+
+type Started = (Child, UnixStream, [OwnedFd; 3]);
+
+fn start(job: &Job, layers: &[&[u8]]) -> std::io::Result<Started> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let (input, our_input) = std::io::pipe()?;
+    let (our_output, output) = std::io::pipe()?;
+    let (our_error, error) = std::io::pipe()?;
+    let mut file = File::from(memfd_create("layers", MemfdFlags::CLOEXEC)?);
+    for layer in layers {
+        file.write_all(layer)?;
+    }
+    let child = Command::new("/proc/self/exe")
+        .arg(keeper::ARGUMENT)
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    wire::send_descriptors(
+        &ours,
+        &[input.as_fd(), output.as_fd(), error.as_fd(), file.as_fd()],
+    )?;
+    wire::send(&ours, job)?;
+    Ok((
+        child,
+        ours,
+        [our_input.into(), our_output.into(), our_error.into()],
+    ))
+}
+
+struct LocalSession<'a> {
+    engine: &'a mut LocalEngine,
+    child: Child,
+    name: String,
+    control: Option<BufReader<tokio::net::UnixStream>>,
+    input: Option<pipe::Sender>,
+    output: Option<pipe::Receiver>,
+    complaints: Option<pipe::Receiver>,
+    lines: Lines,
+    complaint: Vec<u8>,
+    started: Option<(i32, Settings, String)>,
+    image_id: String,
+    gate: GateReport,
+    finished: bool,
+}
+
+impl LocalSession<'_> {
+    /// The keeper's next message.
+    fn news(&mut self, request: &str) -> Result<News, EngineError> {
+        let name = self.engine.maker.name();
+        let gone = |reason: String| EngineError::Vanished {
+            host: name.into(),
+            request: request.into(),
+            reason,
+        };
+        let Some(control) = &mut self.control else {
+            return Err(gone("the keeper is gone".into()));
+        };
+        let line = self.engine.driver.run(request, async {
+            let mut line = Vec::new();
+            let mut limited = control.take(MAX_MESSAGE);
+            match limited.read_until(b'\n', &mut line).await {
+                Ok(0) => Err(gone("the keeper was killed".into())),
+                Ok(_) => Ok(line),
+                Err(error) => Err(gone(error.to_string())),
+            }
+        })?;
+        serde_json::from_slice(&line).map_err(|error| gone(error.to_string()))
+    }
+
+    /// Takes in what the container has written to standard error so far.
+    fn read_complaints(&mut self) {
+        let Some(complaints) = &mut self.complaints else {
+            return;
+        };
+        let mut piece = [0; 1024];
+        while self.complaint.len() < MAX_COMPLAINT {
+            match complaints.try_read(&mut piece) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => self.complaint.extend_from_slice(&piece[..count]),
+            }
+        }
+    }
+
+    /// Hangs up and waits until the keeper has taken everything away.
+    fn end(&mut self) {
+        self.control = None;
+        let give_up = Instant::now() + CLEAN_UP;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => {
+                    if !status.success() {
+                        keeper::clean_after(&self.name);
+                    }
+                    return;
+                }
+                Ok(None) if Instant::now() < give_up => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                _ => break,
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        keeper::clean_after(&self.name);
+    }
+}
+
+impl Session for LocalSession<'_> {
+    fn configured(&mut self) -> Result<Configured, EngineError> {
+        let Some((pid, settings, description)) = &self.started else {
+            return Err(EngineError::Vanished {
+                host: self.engine.maker.name().into(),
+                request: "asking what was set".into(),
+                reason: "it never started".into(),
+            });
+        };
+        Ok(Configured {
+            settings: settings.clone(),
+            image_id: self.image_id.clone(),
+            pid: Some(*pid),
+            description: description.clone(),
+        })
+    }
+
+    fn send(&mut self, line: &[u8]) -> Result<(), EngineError> {
+        let Some(input) = &mut self.input else {
+            return Ok(());
+        };
+        let (host, request) = (self.engine.maker.name(), "writing to the container");
+        self.engine.driver.run(request, async {
+            input
+                .write_all(line)
+                .await
+                .map_err(|error| EngineError::Vanished {
+                    host: host.into(),
+                    request: request.into(),
+                    reason: error.to_string(),
+                })
+        })
+    }
+
+    fn receive(&mut self) -> Result<Option<Vec<u8>>, EngineError> {
+        loop {
+            if let Some(line) = self.lines.next() {
+                return Ok(Some(line));
+            }
+            let Some(output) = &mut self.output else {
+                return Ok(None);
+            };
+            let (host, request) = (self.engine.maker.name(), "reading from the container");
+            let mut piece = vec![0; 64 * 1024];
+            let count = self.engine.driver.run(request, async {
+                output
+                    .read(&mut piece)
+                    .await
+                    .map_err(|error| EngineError::Vanished {
+                        host: host.into(),
+                        request: request.into(),
+                        reason: error.to_string(),
+                    })
+            })?;
+            self.read_complaints();
+            if count == 0 {
+                self.output = None;
+                return Ok(self.lines.rest());
+            }
+            self.lines.take(&piece[..count])?;
+        }
+    }
+
+    fn complaint(&mut self) -> String {
+        self.read_complaints();
+        String::from_utf8_lossy(&self.complaint).trim().to_owned()
+    }
+
+    fn finish(&mut self) -> Result<Ended, EngineError> {
+        self.input = None;
+        self.output = None;
+        let news = self.news("waiting for the container's end")?;
+        self.finished = true;
+        self.end();
+        match news {
+            News::Ended { status, gate } => {
+                self.gate = gate;
+                Ok(Ended {
+                    status: Some(status),
+                })
+            }
+            _ => Ok(Ended { status: None }),
+        }
+    }
+
+    fn gate(&mut self) -> GateReport {
+        self.gate.clone()
+    }
+}
+
+impl Drop for LocalSession<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
