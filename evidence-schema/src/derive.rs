@@ -138,7 +138,7 @@ pub fn summary(probes: &[ProbeResult], with_controls: bool) -> Summary {
 pub fn status(evidence: &Evidence) -> Status {
     let disagreement = evidence.witnesses.agreement.iter().any(|row| !row.agree);
     let broken_control = evidence.controls.iter().any(|control| !control.holds);
-    if evidence.summary.failed > 0 || disagreement {
+    if evidence.summary.failed > 0 || disagreement || idle_gate(evidence) {
         Status::SandboxAttestationFailed
     } else if evidence.summary.passed != evidence.summary.required
         || !evidence.inventory.unchanged
@@ -150,6 +150,13 @@ pub fn status(evidence: &Evidence) -> Status {
     } else {
         Status::SandboxAttested
     }
+}
+
+/// A gate is said to stand, but execs came through in the engine's phase.
+pub fn idle_gate(evidence: &Evidence) -> bool {
+    let enforced = |probe: &ProbeResult| probe.enforced_by.as_deref() == Some("launcher");
+    let gate = &evidence.sandbox.gate;
+    gate.active && (gate.allowed != 1 || !evidence.probes.iter().any(enforced))
 }
 
 /// Settings that the engine did not take as it was asked to.

@@ -21,6 +21,12 @@ pub struct Rules {
     /// Flags of the filter.
     #[serde(default)]
     pub flags: Vec<String>,
+    /// The socket of the supervisor that SCMP_ACT_NOTIFY asks.
+    #[serde(default)]
+    pub listener_path: Option<String>,
+    /// What that supervisor is told besides.
+    #[serde(default)]
+    pub listener_metadata: Option<String>,
     /// The rules.
     #[serde(default)]
     pub syscalls: Vec<Rule>,
@@ -155,6 +161,44 @@ impl Rules {
     }
 }
 
+/// The calls that an exec gate is asked about.
+pub const GATED: [&str; 2] = ["execve", "execveat"];
+
+/// A profile with an exec gate: the same, but both exec calls go to the
+/// supervisor behind the socket. `None` if it is not a profile. Anybody can do
+/// this again with the profile and the socket's path, and so check it.
+pub fn gated(profile: &str, socket: &str) -> Option<String> {
+    let mut value: serde_json::Value = serde_json::from_str(profile).ok()?;
+    let rules = value.get_mut("syscalls")?.as_array_mut()?;
+    for rule in rules.iter_mut() {
+        let names = rule.get_mut("names")?.as_array_mut()?;
+        names.retain(|name| name.as_str().is_none_or(|name| !GATED.contains(&name)));
+    }
+    rules.retain(|rule| {
+        let names = rule.get("names").and_then(|names| names.as_array());
+        names.is_some_and(|names| !names.is_empty())
+    });
+    rules.push(serde_json::json!({
+        "comment": "The exec gate: a supervisor lets the first exec through and no other",
+        "names": GATED,
+        "action": "SCMP_ACT_NOTIFY",
+    }));
+    value
+        .as_object_mut()?
+        .insert("listenerPath".into(), socket.into());
+    serde_json::to_string_pretty(&value).ok()
+}
+
+/// The profile `text` is `plain`, or `plain` with an exec gate.
+pub fn is_profile(text: &str, plain: &str) -> bool {
+    if text == plain {
+        return true;
+    }
+    let rules = Rules::parse(text.as_bytes()).ok();
+    let socket = rules.and_then(|rules| rules.listener_path);
+    socket.is_some_and(|socket| gated(plain, &socket).is_some_and(|again| again == text))
+}
+
 /// What a profile says about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
@@ -173,5 +217,39 @@ impl About {
         } else {
             About::Denied
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gated_profile_is_known_by_doing_it_again() {
+        for plain in [crate::TARGETED_DENY, crate::DENY_BY_DEFAULT] {
+            let text = gated(plain, "/run/x/gate.sock").unwrap();
+            let rules = Rules::parse(text.as_bytes()).unwrap();
+            assert_eq!(rules.listener_path.as_deref(), Some("/run/x/gate.sock"));
+            for name in GATED {
+                let of: Vec<Action> = rules
+                    .syscalls
+                    .iter()
+                    .filter(|rule| rule.names.iter().any(|named| named == name))
+                    .map(|rule| rule.action)
+                    .collect();
+                assert_eq!(of, [Action::ScmpActNotify], "{name}");
+            }
+            assert!(is_profile(&text, plain));
+            assert!(is_profile(plain, plain));
+            // One more call that is allowed, or another profile, is not it.
+            let more = text.replacen("\"execveat\"", "\"execveat\", \"bpf\"", 1);
+            assert_ne!(more, text);
+            assert!(!is_profile(&more, plain));
+        }
+        assert!(!is_profile(
+            &gated(crate::TARGETED_DENY, "/x").unwrap(),
+            crate::DENY_BY_DEFAULT
+        ));
+        assert_eq!(gated("[]", "/x"), None);
     }
 }

@@ -58,7 +58,10 @@ pub fn configured(settings: &Settings) -> Vec<NamedFact> {
         ("cpu_quota_us", settings.cpu_quota_us),
         ("cpu_period_us", settings.cpu_period_us),
     ] {
-        facts.push(fact(&format!("limit.{name}"), value.to_string()));
+        // A limit that is not set is no statement about its size.
+        if value != 0 {
+            facts.push(fact(&format!("limit.{name}"), value.to_string()));
+        }
     }
     for limit in &settings.ulimits {
         facts.push(fact(

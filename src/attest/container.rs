@@ -4,7 +4,9 @@ use crate::attest::interface;
 use crate::attest::outside;
 use crate::attest::scratch::Scratch;
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
-use crate::engine::{Configured, Ended, Engine, EngineError, Launch, Session};
+use crate::cli::GateChoice;
+use crate::engine::gate::Doorway;
+use crate::engine::{Configured, Ended, Engine, EngineError, GateKind, Launch, Session};
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::report::progress::Progress;
@@ -16,7 +18,9 @@ use std::time::Duration;
 use tki_evidence::controls::Relaxation;
 use tki_evidence::evidence::{GateReport, OutBacking, OutsideFacts};
 use tki_evidence::observation::Phase;
+use tki_evidence::seccomp::gated;
 use tki_evidence::settings::Settings;
+use tki_evidence::stamp::sha256_hex;
 use tki_evidence::transcript::{Heard, Transcript, TranscriptError};
 use tki_evidence::wire::{Challenge, HostMessage, Limits, PROTOCOL};
 
@@ -38,12 +42,14 @@ pub struct Job<'a> {
     pub image: &'a Image,
     /// The OCI runtime to use, if not the engine's own choice.
     pub runtime: Option<&'a str>,
-    /// Put an exec gate before the container.
-    pub gate: bool,
+    /// The exec gate.
+    pub gate: GateChoice,
     /// The sandbox.
     pub profile: &'a Profile,
     /// The engine's kernel can limit swap.
     pub swap_limit: bool,
+    /// Limits that the engine cannot set.
+    pub lacks: &'a [&'static str],
     /// Probes to run.
     pub probes: Vec<String>,
     /// Seconds since 1970 after which the container is nobody's.
@@ -77,12 +83,54 @@ pub struct Outcome {
     pub gate: GateReport,
 }
 
-/// Launches, talks, waits for the end.
+/// Launches, talks, waits for the end. Whether an engine lets a gate be put
+/// before a container is found out by trying.
 pub fn run(
     engine: &mut dyn Engine,
     job: &Job,
-    progress: Option<&mut Progress>,
+    mut progress: Option<&mut Progress>,
 ) -> Result<Outcome, Failure> {
+    let without = match (job.gate, engine.gate_kind()) {
+        (GateChoice::Off, _) => "no gate was asked for".to_owned(),
+        (_, GateKind::None) => "this engine has no way to put a gate".to_owned(),
+        _ => match attempt(engine, job, true, progress.as_deref_mut())? {
+            Attempt::Done(outcome) if outcome.gate.active || job.gate == GateChoice::Auto => {
+                return Ok(*outcome);
+            }
+            Attempt::Done(outcome) => outcome.gate.reason,
+            Attempt::GateRefused(reason) => format!("the engine does not take it: {reason}"),
+        },
+    };
+    if job.gate == GateChoice::Require {
+        return Err(Failure::blocked(
+            "gate.unavailable",
+            format!("there is no exec gate: {without}"),
+            "use an engine that has one (`tki-attest engines` lists them), or --gate auto",
+        ));
+    }
+    match attempt(engine, job, false, progress)? {
+        Attempt::Done(mut outcome) => {
+            outcome.gate.reason = without;
+            Ok(*outcome)
+        }
+        Attempt::GateRefused(_) => Err(Failure::internal("gate", "refused without being asked")),
+    }
+}
+
+/// What came of an attempt.
+enum Attempt {
+    /// The container ran to its end.
+    Done(Box<Outcome>),
+    /// It did not start, and a gate had been asked for.
+    GateRefused(String),
+}
+
+fn attempt(
+    engine: &mut dyn Engine,
+    job: &Job,
+    gate: bool,
+    progress: Option<&mut Progress>,
+) -> Result<Attempt, Failure> {
     let name = match job.control {
         None => job.run_id.to_owned(),
         Some(control) => format!("{}-{control}", job.run_id),
@@ -109,15 +157,28 @@ pub fn run(
             "run again, or with --controls none",
         )
     })?;
-    let launch = launch(job, &name, wanted);
-    let mut session = engine.launch(&launch, job.image)?;
+    settings::do_without(&mut wanted, job.lacks);
+    let mut launch = launch(job, &name, wanted);
+    launch.gate = gate;
+    let doorway = if gate && engine.gate_kind() == GateKind::Listener {
+        Some(open_doorway(&scratch, &mut launch)?)
+    } else {
+        None
+    };
+    let mut session = match (engine.launch(&launch, job.image), &doorway) {
+        (Err(EngineError::Refused { message, .. }), Some(_)) => {
+            return Ok(Attempt::GateRefused(message));
+        }
+        (other, _) => other?,
+    };
     let talk = talk(session.as_mut(), job, &mut scratch, progress)?;
     let ended = session.finish()?;
-    let gate = session.gate();
+    let own_gate = session.gate();
     drop(session);
+    let gate = doorway.map_or(own_gate, Doorway::close);
     check_end(ended)?;
     let (challenge, configured, heard, outside) = talk;
-    Ok(Outcome {
+    Ok(Attempt::Done(Box::new(Outcome {
         launch,
         configured,
         challenge,
@@ -125,7 +186,25 @@ pub fn run(
         out_backing: scratch.backing().clone(),
         outside,
         gate,
-    })
+    })))
+}
+
+/// Opens the supervisor's socket beside the container's directories, and has
+/// the profile ask it.
+fn open_doorway(scratch: &Scratch, launch: &mut Launch) -> Result<Doorway, Failure> {
+    let path = scratch.base().join("gate.sock");
+    let doorway = Doorway::open(&path).map_err(|error| {
+        Failure::blocked(
+            "gate.socket",
+            format!("{}: {error}", path.display()),
+            "run again, or with --gate off",
+        )
+    })?;
+    let profile = gated(&launch.seccomp, &path.to_string_lossy())
+        .ok_or_else(|| Failure::internal("gate.profile", "the profile cannot be extended"))?;
+    launch.settings.seccomp = sha256_hex(profile.as_bytes());
+    launch.seccomp = profile;
+    Ok(doorway)
 }
 
 fn launch(job: &Job, name: &str, settings: Settings) -> Launch {
@@ -146,7 +225,7 @@ fn launch(job: &Job, name: &str, settings: Settings) -> Launch {
             job.profile.seccomp.text.clone()
         },
         runtime: job.runtime.map(str::to_owned),
-        gate: job.gate,
+        gate: false,
     }
 }
 
@@ -244,7 +323,12 @@ fn challenge(job: &Job, missing: Vec<String>, scratch: &Scratch) -> Challenge {
             tmp_bytes: limits.tmp_bytes,
             nofile: positive(limits.nofile),
             cpu_period_us: positive(settings::CPU_PERIOD_US),
-            cpu_quota_us: positive(settings::cpu_quota_us(limits)),
+            // A quota that cannot be set cannot be run into.
+            cpu_quota_us: if job.lacks.contains(&"cpu") {
+                0
+            } else {
+                positive(settings::cpu_quota_us(limits))
+            },
         },
         // A missing invariant is for the probes to prove, not to hide.
         accept_missing: missing,

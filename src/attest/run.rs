@@ -4,6 +4,7 @@ use crate::attest::bundle::{Bundle, Recorded};
 use crate::attest::canary::Canaries;
 use crate::attest::container::{self, Job};
 use crate::attest::{controls, outside};
+use crate::cli::GateChoice;
 use crate::clock;
 use crate::engine::{Engine, EngineError, EngineFacts, ImageNames};
 use crate::failure::Failure;
@@ -12,10 +13,11 @@ use crate::report::progress::Progress;
 use crate::report::text::printable;
 use crate::sandbox::command_line;
 use crate::sandbox::profile::Profile;
+use crate::sandbox::seccomp::Seccomp;
 use std::time::Duration;
 use tki_evidence::catalogue;
 use tki_evidence::evidence::{ImageIdentity, Inventory, Sandbox, Tool, VenueFacts};
-use tki_evidence::stamp::hex;
+use tki_evidence::stamp::{hex, sha256_hex};
 use tki_evidence::venue;
 
 /// Makes a connection to the engine: one for the run, more for its controls.
@@ -50,8 +52,8 @@ pub struct Plan<'a> {
     pub limits: bool,
     /// The OCI runtime to use, if not the engine's own choice.
     pub runtime: Option<&'a str>,
-    /// Put an exec gate before the container.
-    pub gate: bool,
+    /// The exec gate.
+    pub gate: GateChoice,
 }
 
 /// A random id that sorts by time.
@@ -122,6 +124,7 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         gate: plan.gate,
         profile: &profile,
         swap_limit: facts.swap_limit,
+        lacks: &facts.lacks,
         probes: catalogue::required(plan.controls || plan.limits)
             .map(|probe| probe.id.into())
             .collect(),
@@ -166,7 +169,11 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
             diff_ids: plan.image.diff_ids.clone(),
             engine_reported_id: outcome.configured.image_id.clone(),
         },
-        seccomp: plan.profile.seccomp.clone(),
+        seccomp: Seccomp {
+            name: plan.profile.seccomp.name.clone(),
+            sha256: sha256_hex(launch.seccomp.as_bytes()),
+            text: launch.seccomp.clone(),
+        },
         runtime: facts.runtime,
         sandbox: Sandbox {
             command_line: command_line::docker_run(

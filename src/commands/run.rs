@@ -2,7 +2,7 @@
 
 use crate::attest::bundle;
 use crate::attest::run::{Plan, attest};
-use crate::cli::{Common, Controls, Format, GateChoice, RunArgs, Venue};
+use crate::cli::{Common, Controls, Format, RunArgs, Venue};
 use crate::commands::{output, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -25,6 +25,7 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
             None => Limits::default(),
         },
     };
+    shared::settle(&args.engine)?;
     bundle::prepare_folder(&args.out)?;
     let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
     progress.stage("build");
@@ -51,7 +52,7 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         controls: controls == Controls::Safe,
         limits: false,
         runtime: args.runtime.as_deref(),
-        gate: args.gate != GateChoice::Off,
+        gate: args.gate,
     };
     let bundle = attest(&connect, &plan, &mut progress)?;
     let elapsed_us = bundle.elapsed_us;

@@ -1,7 +1,7 @@
 //! `tki-attest seccomp lint|explain|derive`.
 
 use crate::attest::run::{Plan, attest};
-use crate::cli::{Common, DeriveArgs, Format, ProfileArgs, SeccompCommand};
+use crate::cli::{Common, DeriveArgs, Format, GateChoice, ProfileArgs, SeccompCommand};
 use crate::commands::{output, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -72,7 +72,7 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
             controls: false,
             limits: true,
             runtime: None,
-            gate: false,
+            gate: GateChoice::Off,
         };
         for _ in 0..2 {
             match attest(&connect, &plan, &mut Progress::new(true, paint)) {

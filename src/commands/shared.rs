@@ -2,7 +2,7 @@
 
 use crate::cli::{EngineArgs, EngineName, ImageSource};
 use crate::engine::docker::DockerEngine;
-use crate::engine::local::{LocalEngine, Maker};
+use crate::engine::local::{LocalEngine, Maker, own};
 use crate::engine::{Engine, EngineError};
 use crate::failure::Failure;
 use crate::image::{self, BuildOptions, Context, Image, Recipe, embedded};
@@ -84,5 +84,22 @@ pub fn connect(args: &EngineArgs) -> Result<Box<dyn Engine>, EngineError> {
             args.host.as_deref(),
             args.timeout,
         )?)),
+    }
+}
+
+/// What must happen before anything else, while the process has one thread: an
+/// engine without a daemon needs namespaces of the tool's own for users who are
+/// not root.
+pub fn settle(args: &EngineArgs) -> Result<(), Failure> {
+    match args.engine {
+        EngineName::Embedded | EngineName::Bwrap => own::enter().map_err(|error| {
+            EngineError::Unusable {
+                engine: args.engine.name(),
+                reason: format!("this user gets no user namespace: {error}"),
+                next: "run as root, or let unprivileged users make user namespaces".into(),
+            }
+            .into()
+        }),
+        _ => Ok(()),
     }
 }

@@ -37,6 +37,9 @@ pub trait Engine {
         image: &Image,
     ) -> Result<Box<dyn Session + '_>, EngineError>;
 
+    /// How an exec gate is put before a container here.
+    fn gate_kind(&self) -> GateKind;
+
     /// Containers that carry our label.
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError>;
 
@@ -66,6 +69,18 @@ pub trait Session {
     fn gate(&mut self) -> GateReport;
 }
 
+/// How an exec gate is put before a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateKind {
+    /// The engine does it itself, beside the profile.
+    Own,
+    /// The profile names a socket (`listenerPath`), to which the OCI runtime
+    /// hands its listener, if the engine passes that on.
+    Listener,
+    /// There is no way.
+    None,
+}
+
 /// What an engine says about itself.
 #[derive(Clone, Debug)]
 pub struct EngineFacts {
@@ -79,6 +94,8 @@ pub struct EngineFacts {
     pub swap_limit: bool,
     /// Processors.
     pub cpus: i64,
+    /// Limits that it cannot set: `pids`, `memory`, `cpu`.
+    pub lacks: Vec<&'static str>,
 }
 
 /// What must be known before anything is made.

@@ -6,10 +6,16 @@
 //! The container holds no end of it: the listener is a descriptor outside, and
 //! a question that nobody answers any more fails by itself.
 
+use crate::engine::descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{Error, ErrorKind, Result};
 use std::mem::size_of;
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
 use tki_evidence::evidence::GateReport;
 
 /// The most answers in a container's life: probes try a few dozen execs, and a
@@ -200,6 +206,105 @@ impl Gate {
             allowed: self.allowed,
             refused: self.refused,
         }
+    }
+}
+
+/// The supervisor for an OCI runtime, which hands the listener over through a
+/// socket (`listenerPath`). It answers in a thread of its own until the
+/// container has ended or it is told to stop.
+#[derive(Debug)]
+pub struct Doorway {
+    path: PathBuf,
+    stop: UnixStream,
+    thread: JoinHandle<std::result::Result<Gate, String>>,
+}
+
+impl Doorway {
+    /// Listens at a path that only this user can reach.
+    pub fn open(path: &Path) -> Result<Self> {
+        let socket = UnixListener::bind(path)?;
+        let (stop, stopped) = UnixStream::pair()?;
+        let thread = std::thread::spawn(move || supervise(&socket, &stopped));
+        Ok(Self {
+            path: path.to_owned(),
+            stop,
+            thread,
+        })
+    }
+
+    /// Where the runtime must connect to.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends the supervision. The container has ended, or is to get EPERM from
+    /// now on.
+    pub fn close(self) -> GateReport {
+        drop(self.stop);
+        let _ = std::fs::remove_file(&self.path);
+        let none = |reason: &str| GateReport {
+            reason: reason.to_owned(),
+            ..GateReport::default()
+        };
+        match self.thread.join() {
+            Ok(Ok(gate)) => gate.report("the engine's runtime handed its listener to the gate"),
+            Ok(Err(why)) => none(&why),
+            Err(_) => none("the supervisor panicked"),
+        }
+    }
+}
+
+/// What a runtime tells when it hands over a listener: the part that matters.
+#[derive(serde::Deserialize)]
+struct Handover {
+    pid: u32,
+}
+
+fn supervise(socket: &UnixListener, stopped: &UnixStream) -> std::result::Result<Gate, String> {
+    let wait = |what: BorrowedFd| -> std::result::Result<bool, String> {
+        let mut fds = [
+            PollFd::from_borrowed_fd(what, PollFlags::IN),
+            PollFd::new(stopped, PollFlags::IN),
+        ];
+        loop {
+            match poll(&mut fds, None) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.to_string()),
+                Ok(_) => return Ok(!fds[0].revents().is_empty()),
+            }
+        }
+    };
+    if !wait(socket.as_fd())? {
+        return Err("no runtime handed over a listener".into());
+    }
+    let (connection, _) = socket.accept().map_err(|error| error.to_string())?;
+    if !wait(connection.as_fd())? {
+        return Err("no runtime handed over a listener".into());
+    }
+    let (listener, told) = handed_over(&connection).map_err(|error| error.to_string())?;
+    let mut gate = Gate::new(listener, told.pid);
+    // What is asked before the end is told is still answered.
+    while wait(gate.listener())? {
+        if !gate.answer() {
+            break;
+        }
+    }
+    Ok(gate)
+}
+
+/// The listener and the runtime's words: one message, and its rest up to the
+/// end of the connection.
+fn handed_over(mut connection: &UnixStream) -> Result<(OwnedFd, Handover)> {
+    const MOST: usize = 1024 * 1024;
+    connection.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let (mut words, descriptors) = descriptors::receive(connection, 64 * 1024)?;
+    let mut rest = Vec::new();
+    connection.by_ref().take(MOST as u64).read_to_end(&mut rest)?;
+    words.extend(rest);
+    let told = serde_json::from_slice(&words)?;
+    match <[OwnedFd; 1]>::try_from(descriptors) {
+        Ok([listener]) => Ok((listener, told)),
+        Err(_) => Err(Error::from(ErrorKind::InvalidData)),
     }
 }
 

@@ -4,6 +4,7 @@
 //! run's deadline, and gives way to Ctrl-C.
 
 pub mod contract;
+pub mod descriptors;
 pub mod docker;
 pub mod driver;
 pub mod error;
@@ -12,6 +13,6 @@ pub mod lines;
 pub mod local;
 
 pub use contract::{
-    Configured, Ended, Engine, EngineFacts, ImageNames, Launch, Leftover, Session, Surroundings,
+    Configured, Ended, Engine, EngineFacts, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
 };
 pub use error::EngineError;

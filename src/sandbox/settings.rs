@@ -28,6 +28,38 @@ pub fn tmp_options(bytes: u64) -> String {
     format!("rw,noexec,nosuid,nodev,size={bytes},mode=1777")
 }
 
+/// Addresses that the inspector reserves and mostly never touches: its arena,
+/// its code, its stack.
+const ADDRESS_SPACE: i64 = 32 * 1024 * 1024;
+
+/// Takes out limits that the engine cannot set. Where a resource limit of the
+/// process can carry one, it does: the number of processes, and memory as the
+/// size of an address space.
+pub fn do_without(settings: &mut Settings, lacks: &[&str]) {
+    for name in lacks {
+        match *name {
+            "pids" => {
+                let most = std::mem::take(&mut settings.pids_limit);
+                for limit in settings.ulimits.iter_mut().filter(|l| l.name == "nproc") {
+                    (limit.soft, limit.hard) = (most, most);
+                }
+            }
+            "memory" => {
+                let most = std::mem::take(&mut settings.memory_bytes) + ADDRESS_SPACE;
+                settings.memory_swap_bytes = 0;
+                settings.ulimits.push(Ulimit {
+                    name: "as".into(),
+                    soft: most,
+                    hard: most,
+                });
+                settings.ulimits.sort_by(|a, b| a.name.cmp(&b.name));
+            }
+            "cpu" => (settings.cpu_quota_us, settings.cpu_period_us) = (0, 0),
+            _ => {}
+        }
+    }
+}
+
 /// The container's settings for a profile, with the host's two directories.
 pub fn settings(profile: &Profile, input: &Path, output: &Path, swap_limit: bool) -> Settings {
     let limits = &profile.limits;

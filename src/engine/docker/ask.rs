@@ -72,5 +72,14 @@ pub fn facts(info: SystemInfo, api_version: String) -> EngineFacts {
         host_name: info.name.unwrap_or_default(),
         swap_limit: info.swap_limit.unwrap_or(false),
         cpus: info.ncpu.unwrap_or(1).max(1),
+        lacks: [
+            ("pids", info.pids_limit),
+            ("memory", info.memory_limit),
+            ("cpu", info.cpu_cfs_quota),
+        ]
+        .into_iter()
+        .filter(|(_, can)| *can == Some(false))
+        .map(|(name, _)| name)
+        .collect(),
     }
 }

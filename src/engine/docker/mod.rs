@@ -6,7 +6,7 @@ mod host_config;
 mod session;
 
 use crate::engine::contract::{
-    Engine, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session, Surroundings,
+    Engine, GateKind, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session, Surroundings,
 };
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
@@ -130,6 +130,10 @@ impl Engine for DockerEngine {
         _image: &Image,
     ) -> Result<Box<dyn Session + '_>, EngineError> {
         session::launch(self, launch)
+    }
+
+    fn gate_kind(&self) -> GateKind {
+        GateKind::Listener
     }
 
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {

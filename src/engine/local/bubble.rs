@@ -19,13 +19,15 @@ pub struct Descriptors {
 /// The arguments, without the program's own name. `rootfs` is the unpacked
 /// image, and each memory file system of the settings has been mounted at the
 /// place that `tmpfs` gives for it: bubblewrap's own would be executable. `frozen`
-/// are paths of /proc with the mounts that stand for them.
+/// are paths of /proc with the mounts that stand for them, `groups` the control group
+/// whose counters the container may read.
 pub fn arguments(
     settings: &Settings,
     program: &[String],
     rootfs: &Path,
     tmpfs: &[(String, String)],
     frozen: &[(String, String)],
+    groups: Option<&(String, String)>,
     descriptors: Descriptors,
 ) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
@@ -62,6 +64,9 @@ pub fn arguments(
         for (source, path) in frozen {
             add(&["--ro-bind", source, path]);
         }
+    }
+    if let Some((source, target)) = groups {
+        add(&["--ro-bind", source, target]);
     }
     for bind in &settings.binds {
         let kind = if bind.read_only { "--ro-bind" } else { "--bind" };
@@ -119,7 +124,8 @@ pub fn configured(arguments: &[String], rest: &SetByKeeper) -> Settings {
         .to_owned()
     };
     let memory: Vec<&str> = rest.tmpfs.iter().map(|t| t.target.as_str()).collect();
-    let system = |target: &str| target == "/" || target.starts_with("/proc/");
+    let system =
+        |target: &str| target == "/" || target.starts_with("/proc/") || target.starts_with("/sys/");
     let mut binds = Vec::new();
     for (option, read_only) in [("--ro-bind", true), ("--bind", false)] {
         for pair in after(option, 2) {

@@ -131,6 +131,25 @@ impl Groups {
         Ok(folder)
     }
 
+    /// A read-only view of the group that counts CPU time, and where engines
+    /// show it.
+    pub fn show(&self, place: &Path) -> std::result::Result<Option<(String, String)>, String> {
+        let counts = |folder: &&PathBuf| folder.join("cpu.stat").exists();
+        let Some(folder) = self.folders.iter().find(counts) else {
+            return Ok(None);
+        };
+        let source = place.join("group");
+        let shown = fs::create_dir(&source)
+            .and_then(|()| Ok(super::keeper::read_only_bind(folder, &source)?));
+        shown.map_err(|error| format!("showing the control group: {error}"))?;
+        let target = if folder.starts_with(Path::new(ROOT).join("cpu")) {
+            "/sys/fs/cgroup/cpu"
+        } else {
+            ROOT
+        };
+        Ok(Some((source.to_string_lossy().into_owned(), target.into())))
+    }
+
     /// Puts a process, and so its children to come, into the groups.
     pub fn enter(&self, pid: i32) -> Result<()> {
         for folder in &self.folders {

@@ -38,6 +38,15 @@ pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: Support) -
             .ok()
             .and_then(|count| i64::try_from(count.get()).ok())
             .unwrap_or(1),
+        lacks: [
+            ("pids", support.pids),
+            ("memory", support.memory),
+            ("cpu", support.cpu),
+        ]
+        .into_iter()
+        .filter(|(_, can)| !can)
+        .map(|(name, _)| name)
+        .collect(),
     }
 }
 

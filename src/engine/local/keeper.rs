@@ -8,6 +8,7 @@ use super::bubble::{self, Descriptors, SetByKeeper};
 use super::cgroup::{self, Groups, Support};
 use super::job::{Job, Maker, News};
 use super::{filter, loopback, oci, rootfs, wire};
+use crate::engine::descriptors;
 use crate::engine::gate::{self, Gate};
 use libcontainer::container::Container;
 use libcontainer::container::builder::ContainerBuilder;
@@ -23,7 +24,7 @@ use rustix::mount::{
 };
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, pidfd_open,
-    pidfd_send_signal, set_parent_process_death_signal, setrlimit, setsid, waitid,
+    pidfd_send_signal, prlimit, set_parent_process_death_signal, setrlimit, setsid, waitid,
 };
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -35,7 +36,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use tki_evidence::evidence::GateReport;
-use tki_evidence::settings::Tmpfs;
+use tki_evidence::settings::{Tmpfs, Ulimit};
 use tki_evidence::stamp::sha256_hex;
 
 /// The first argument that makes this tool a keeper. Not for people.
@@ -81,7 +82,7 @@ pub fn main() -> ExitCode {
 }
 
 fn receive(socket: &UnixStream) -> std::io::Result<(Job, Streams, Vec<u8>)> {
-    let descriptors = wire::receive_descriptors(socket)?;
+    let (_, descriptors) = descriptors::receive(socket, 1)?;
     let [input, output, error, layers] =
         <[OwnedFd; 4]>::try_from(descriptors).map_err(|_| std::io::ErrorKind::InvalidData)?;
     let job = wire::receive(socket)?;
@@ -257,7 +258,7 @@ impl Starter {
             // SAFETY: the keeper made this descriptor and keeps it open across
             // the forks that led here.
             let socket = unsafe { BorrowedFd::borrow_raw(socket) };
-            wire::send_descriptors(socket, &[listener.as_fd()])?;
+            descriptors::send(socket, &[listener.as_fd()])?;
         }
         if let Some(filter) = &self.filter {
             gate::load(filter, false)?;
@@ -325,6 +326,7 @@ fn bwrap(
     let groups =
         Groups::make(&job.name, &job.settings, support).map_err(at("making control groups"))?;
     let tmpfs = mount_all(&job.settings.tmpfs, &place)?;
+    let shown = groups.show(&place)?;
     let frozen = if job.settings.system_paths_masked {
         freeze(&place)?
     } else {
@@ -343,13 +345,14 @@ fn bwrap(
     let mut words = vec![PROGRAM.to_owned()];
     words.extend(job.arguments.iter().cloned());
     let root = place.join("rootfs");
-    mount_points(job, &root, &tmpfs)?;
+    mount_points(job, &root, tmpfs.iter().chain(&shown))?;
     let arguments = bubble::arguments(
         &job.settings,
         &words,
         &root,
         &tmpfs,
         &frozen,
+        shown.as_ref(),
         Descriptors {
             seccomp: seccomp.as_ref().map(AsRawFd::as_raw_fd),
             info: info_end.as_raw_fd(),
@@ -375,6 +378,7 @@ fn bwrap(
             .map(|()| pid),
         Err(why) => Err(why),
     };
+    let made = made.and_then(|pid| limit_inside(pid, job).map(|()| pid));
     let pid = match made {
         Ok(pid) => pid,
         Err(why) => {
@@ -448,23 +452,32 @@ fn freeze(place: &Path) -> Result<Vec<(String, String)>, String> {
             File::create(&source).map(drop)
         };
         made.map_err(at("a mount point"))?;
-        mount_bind(*path, &source).map_err(at("freezing a path of /proc"))?;
-        let flags = MountFlags::BIND
-            | MountFlags::RDONLY
-            | MountFlags::NOSUID
-            | MountFlags::NODEV
-            | MountFlags::NOEXEC;
-        mount_remount(&source, flags, "").map_err(at("freezing a path of /proc"))?;
+        read_only_bind(Path::new(path), &source).map_err(at("freezing a path of /proc"))?;
         frozen.push((source.to_string_lossy().into_owned(), (*path).to_owned()));
     }
     Ok(frozen)
 }
 
+/// A bind of a pseudo file system that can only be read.
+pub(super) fn read_only_bind(path: &Path, at: &Path) -> rustix::io::Result<()> {
+    mount_bind(path, at)?;
+    let flags = MountFlags::BIND
+        | MountFlags::RDONLY
+        | MountFlags::NOSUID
+        | MountFlags::NODEV
+        | MountFlags::NOEXEC;
+    mount_remount(at, flags, "")
+}
+
 /// What is mounted over must be there before the root becomes read-only.
-fn mount_points(job: &Job, root: &Path, tmpfs: &[(String, String)]) -> Result<(), String> {
+fn mount_points<'a>(
+    job: &Job,
+    root: &Path,
+    others: impl Iterator<Item = &'a (String, String)>,
+) -> Result<(), String> {
     let binds = job.settings.binds.iter();
     let binds = binds.map(|bind| (bind.source.as_str(), bind.target.as_str()));
-    let memory = tmpfs.iter().map(|(source, target)| (source.as_str(), target.as_str()));
+    let memory = others.map(|(source, target)| (source.as_str(), target.as_str()));
     let system = [("/proc", "/proc"), ("/dev", "/dev")];
     for (source, target) in system.into_iter().chain(binds).chain(memory) {
         let place = root.join(target.trim_start_matches('/'));
@@ -510,18 +523,12 @@ fn limit(command: &mut Command, job: &Job) {
         .ulimits
         .iter()
         .filter_map(|limit| {
-            let resource = match limit.name.as_str() {
-                "core" => Resource::Core,
-                "nofile" => Resource::Nofile,
-                "nproc" => Resource::Nproc,
-                "as" => Resource::As,
-                _ => return None,
-            };
-            let wanted = Rlimit {
-                current: u64::try_from(limit.soft).ok(),
-                maximum: u64::try_from(limit.hard).ok(),
-            };
-            Some((resource, wanted))
+            match limit.name.as_str() {
+                "core" => Some((Resource::Core, rlimit(limit))),
+                "nofile" => Some((Resource::Nofile, rlimit(limit))),
+                "nproc" if !is_tight(job) => Some((Resource::Nproc, rlimit(limit))),
+                _ => None,
+            }
         })
         .collect();
     // SAFETY: between fork and exec only setrlimit is called, on values that
@@ -533,8 +540,7 @@ fn limit(command: &mut Command, job: &Job) {
                     match resource {
                         Resource::Core => Resource::Core,
                         Resource::Nofile => Resource::Nofile,
-                        Resource::Nproc => Resource::Nproc,
-                        _ => Resource::As,
+                        _ => Resource::Nproc,
                     },
                     wanted.clone(),
                 )?;
@@ -542,6 +548,34 @@ fn limit(command: &mut Command, job: &Job) {
             Ok(())
         });
     }
+}
+
+fn rlimit(limit: &Ulimit) -> Rlimit {
+    Rlimit {
+        current: u64::try_from(limit.soft).ok(),
+        maximum: u64::try_from(limit.hard).ok(),
+    }
+}
+
+/// Resource limits stand in for control groups: too tight for bubblewrap
+/// itself, which shares its user's count with everything else of that user.
+fn is_tight(job: &Job) -> bool {
+    job.settings.pids_limit == 0
+}
+
+/// Sets what only the container may be bound by, once it has a user namespace
+/// in which its processes are counted apart.
+fn limit_inside(pid: i32, job: &Job) -> Result<(), String> {
+    let pid = Pid::from_raw(pid);
+    for limit in &job.settings.ulimits {
+        let resource = match limit.name.as_str() {
+            "nproc" if is_tight(job) => Resource::Nproc,
+            "as" => Resource::As,
+            _ => continue,
+        };
+        prlimit(pid, resource, rlimit(limit)).map_err(at("setting a resource limit"))?;
+    }
+    Ok(())
 }
 
 /// The container's first process, as bubblewrap tells it.
@@ -602,8 +636,8 @@ fn supervise(
             }
         }
         if std::mem::take(&mut ready[1]) {
-            let received = waiting_for_gate.take().map(wire::receive_descriptors);
-            if let Some(Ok(mut found)) = received
+            let received = waiting_for_gate.take().map(|socket| descriptors::receive(socket, 1));
+            if let Some(Ok((_, mut found))) = received
                 && let (Some(listener), Ok(first)) = (found.pop(), u32::try_from(first))
             {
                 gate = Some(Gate::new(listener, first));

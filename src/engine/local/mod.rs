@@ -10,13 +10,14 @@ mod job;
 pub mod keeper;
 mod loopback;
 mod oci;
+pub mod own;
 mod rootfs;
 mod session;
 mod wire;
 
 pub use job::Maker;
 
-use crate::engine::contract::{Engine, ImageNames, Launch, Leftover, Session, Surroundings};
+use crate::engine::contract::{Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings};
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
@@ -112,6 +113,13 @@ impl Engine for LocalEngine {
         image: &Image,
     ) -> Result<Box<dyn Session + '_>, EngineError> {
         session::launch(self, launch, image)
+    }
+
+    fn gate_kind(&self) -> GateKind {
+        match self.maker {
+            Maker::Embedded => GateKind::Own,
+            Maker::Bwrap => GateKind::None,
+        }
     }
 
     /// A keeper takes its container along, whatever happens to it.

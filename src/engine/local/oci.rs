@@ -128,6 +128,12 @@ fn mounts(settings: &Settings) -> Vec<Value> {
         ),
         pseudo("/dev/mqueue", "mqueue", &["nosuid", "noexec", "nodev"]),
         pseudo("/sys", "sysfs", &["nosuid", "noexec", "nodev", "ro"]),
+        // Where the container's own use of its limits can be read.
+        pseudo(
+            "/sys/fs/cgroup",
+            "cgroup",
+            &["nosuid", "noexec", "nodev", "relatime", "ro"],
+        ),
     ];
     for bind in &settings.binds {
         let access = if bind.read_only { "ro" } else { "rw" };

@@ -3,6 +3,7 @@
 use super::job::{Job, MAX_MESSAGE, News};
 use super::{LocalEngine, keeper, wire};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
+use crate::engine::descriptors;
 use crate::engine::error::EngineError;
 use crate::engine::lines::Lines;
 use crate::image::Image;
@@ -127,7 +128,7 @@ fn start(job: &Job, layers: &[&[u8]]) -> std::io::Result<Started> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    wire::send_descriptors(
+    descriptors::send(
         &ours,
         &[input.as_fd(), output.as_fd(), error.as_fd(), file.as_fd()],
     )?;

@@ -1,58 +1,10 @@
-//! Messages and descriptors over the socket between the tool and the keeper.
+//! Messages over the socket between the tool and the keeper.
 
 use super::job::MAX_MESSAGE;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Read, Result, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::unix::net::UnixStream;
-
-/// The most descriptors that go with one message.
-const MOST: usize = 4;
-
-/// Sends descriptors, with a single byte to carry them.
-pub fn send_descriptors(socket: impl AsFd, descriptors: &[BorrowedFd]) -> Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
-        return Err(Error::from(ErrorKind::InvalidInput));
-    }
-    sendmsg(
-        socket,
-        &[IoSlice::new(b".")],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    )?;
-    Ok(())
-}
-
-/// Receives descriptors; they are closed on exec.
-pub fn receive_descriptors(socket: impl AsFd) -> Result<Vec<OwnedFd>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    let got = recvmsg(
-        socket,
-        &mut [IoSliceMut::new(&mut byte)],
-        &mut control,
-        RecvFlags::CMSG_CLOEXEC,
-    )?;
-    if got.bytes == 0 {
-        return Err(Error::from(ErrorKind::UnexpectedEof));
-    }
-    let mut found = Vec::new();
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-            found.extend(descriptors);
-        }
-    }
-    Ok(found)
-}
 
 /// A message as a line.
 pub fn encode(message: &impl Serialize) -> Result<Vec<u8>> {
@@ -87,23 +39,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_and_messages_arrive() {
+    fn messages_arrive() {
         let (here, there) = UnixStream::pair().unwrap();
-        let (reader, writer) = std::io::pipe().unwrap();
-        send_descriptors(&here, &[reader.as_fd(), writer.as_fd()]).unwrap();
         send(&here, &vec!["a", "b"]).unwrap();
-        let found = receive_descriptors(&there).unwrap();
-        assert_eq!(found.len(), 2);
-        drop(writer);
-        std::fs::File::from(found[1].try_clone().unwrap())
-            .write_all(b"through")
-            .unwrap();
-        drop(found);
-        let mut text = String::new();
-        std::io::BufReader::new(reader)
-            .read_to_string(&mut text)
-            .unwrap();
-        assert_eq!(text, "through");
         let words: Vec<String> = receive(&there).unwrap();
         assert_eq!(words, ["a", "b"]);
         drop(here);
