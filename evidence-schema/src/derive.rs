@@ -9,7 +9,9 @@ use crate::evidence::{
 use crate::judge;
 use crate::matrix::Matrix;
 use crate::observation::Observation;
+use crate::seccomp::is_gated;
 use crate::settings;
+use crate::stamp::sha256_hex;
 use crate::transcript::Heard;
 use crate::witness;
 
@@ -149,6 +151,16 @@ pub fn status(evidence: &Evidence) -> Status {
         Status::SandboxAttestationPartial
     } else {
         Status::SandboxAttested
+    }
+}
+
+/// SHA-256 (hex) of the profile that was chosen, before an exec gate extended
+/// it. `None` if what the engine was given does not follow from it.
+pub fn chosen_profile(evidence: &Evidence) -> Option<String> {
+    match evidence.sandbox.gate.plain_profile.as_str() {
+        "" => Some(evidence.seccomp_sha256.clone()),
+        plain => is_gated(&evidence.raw.seccomp_profile, plain)
+            .then(|| sha256_hex(plain.as_bytes())),
     }
 }
 

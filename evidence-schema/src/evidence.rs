@@ -230,6 +230,9 @@ pub struct GateReport {
     pub allowed: u32,
     /// Execs that it refused.
     pub refused: u32,
+    /// The profile before it was extended to ask the gate; empty if the gate
+    /// needed no such change.
+    pub plain_profile: String,
 }
 
 /// The host side of /out.

@@ -189,11 +189,8 @@ pub fn gated(profile: &str, socket: &str) -> Option<String> {
     serde_json::to_string_pretty(&value).ok()
 }
 
-/// The profile `text` is `plain`, or `plain` with an exec gate.
-pub fn is_profile(text: &str, plain: &str) -> bool {
-    if text == plain {
-        return true;
-    }
+/// The profile `text` is `plain` with an exec gate.
+pub fn is_gated(text: &str, plain: &str) -> bool {
     let rules = Rules::parse(text.as_bytes()).ok();
     let socket = rules.and_then(|rules| rules.listener_path);
     socket.is_some_and(|socket| gated(plain, &socket).is_some_and(|again| again == text))
@@ -239,14 +236,14 @@ mod tests {
                     .collect();
                 assert_eq!(of, [Action::ScmpActNotify], "{name}");
             }
-            assert!(is_profile(&text, plain));
-            assert!(is_profile(plain, plain));
+            assert!(is_gated(&text, plain));
+            assert!(!is_gated(plain, plain));
             // One more call that is allowed, or another profile, is not it.
             let more = text.replacen("\"execveat\"", "\"execveat\", \"bpf\"", 1);
             assert_ne!(more, text);
-            assert!(!is_profile(&more, plain));
+            assert!(!is_gated(&more, plain));
         }
-        assert!(!is_profile(
+        assert!(!is_gated(
             &gated(crate::TARGETED_DENY, "/x").unwrap(),
             crate::DENY_BY_DEFAULT
         ));

@@ -195,8 +195,21 @@ pub fn shortfalls(settings: &Settings) -> Vec<String> {
         "there is no seccomp profile of our own",
     );
     require(settings.devices.is_empty(), "host devices are passed in");
-    require(settings.pids_limit > 0, "there is no pids limit");
-    require(settings.memory_bytes > 0, "there is no memory limit");
+    // Without control groups, resource limits of the process may stand in.
+    let carried = |name: &str, most: i64| {
+        settings
+            .ulimits
+            .iter()
+            .any(|limit| limit.name == name && (1..=most).contains(&limit.hard))
+    };
+    require(
+        settings.pids_limit > 0 || carried("nproc", 1024),
+        "there is no pids limit",
+    );
+    require(
+        settings.memory_bytes > 0 || carried("as", 1 << 33),
+        "there is no memory limit",
+    );
     require(
         settings.cpu_quota_us > 0 && settings.cpu_period_us > 0,
         "there is no CPU limit",

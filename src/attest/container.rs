@@ -160,6 +160,7 @@ fn attempt(
     settings::do_without(&mut wanted, job.lacks);
     let mut launch = launch(job, &name, wanted);
     launch.gate = gate;
+    let plain = launch.seccomp.clone();
     let doorway = if gate && engine.gate_kind() == GateKind::Listener {
         Some(open_doorway(&scratch, &mut launch)?)
     } else {
@@ -175,7 +176,10 @@ fn attempt(
     let ended = session.finish()?;
     let own_gate = session.gate();
     drop(session);
-    let gate = doorway.map_or(own_gate, Doorway::close);
+    let mut gate = doorway.map_or(own_gate, Doorway::close);
+    if launch.seccomp != plain {
+        gate.plain_profile = plain;
+    }
     check_end(ended)?;
     let (challenge, configured, heard, outside) = talk;
     Ok(Attempt::Done(Box::new(Outcome {
