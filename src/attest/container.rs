@@ -90,9 +90,8 @@ pub fn run(
     job: &Job,
     mut progress: Option<&mut Progress>,
 ) -> Result<Outcome, Failure> {
-    let without = match (job.gate, engine.gate_kind()) {
-        (GateChoice::Off, _) => "no gate was asked for".to_owned(),
-        (_, GateKind::None) => "this engine has no way to put a gate".to_owned(),
+    let without = match job.gate {
+        GateChoice::Off => "no gate was asked for".to_owned(),
         _ => match attempt(engine, job, true, progress.as_deref_mut())? {
             Attempt::Done(outcome) if outcome.gate.active || job.gate == GateChoice::Auto => {
                 return Ok(*outcome);

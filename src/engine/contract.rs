@@ -77,8 +77,6 @@ pub enum GateKind {
     /// The profile names a socket (`listenerPath`), to which the OCI runtime
     /// hands its listener, if the engine passes that on.
     Listener,
-    /// There is no way.
-    None,
 }
 
 /// What an engine says about itself.

@@ -13,6 +13,11 @@ const MOST: usize = 4;
 
 /// Sends descriptors, with a single byte to carry them.
 pub fn send(socket: impl AsFd, descriptors: &[BorrowedFd]) -> Result<()> {
+    send_with(socket, b".", descriptors)
+}
+
+/// Sends descriptors with these bytes. Allocates nothing.
+pub fn send_with(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
@@ -20,7 +25,7 @@ pub fn send(socket: impl AsFd, descriptors: &[BorrowedFd]) -> Result<()> {
     }
     sendmsg(
         socket,
-        &[IoSlice::new(b".")],
+        &[IoSlice::new(bytes)],
         &mut control,
         SendFlags::NOSIGNAL,
     )?;

@@ -14,6 +14,8 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tki_evidence::evidence::GateReport;
@@ -99,8 +101,11 @@ pub fn load(filter: &[libc::sock_filter], listen: bool) -> Result<Option<OwnedFd
 #[derive(Debug)]
 pub struct Gate {
     listener: OwnedFd,
-    /// The container's first process, as this process sees it.
-    first: u32,
+    /// The container's first process, as this process sees it; 0 while it is
+    /// not known.
+    first: Arc<AtomicU32>,
+    /// A process that may execute once to become the launcher itself.
+    launcher: Option<u32>,
     allowed: u32,
     refused: u32,
     broken: Option<String>,
@@ -111,7 +116,8 @@ impl Gate {
     pub fn new(listener: OwnedFd, first: u32) -> Self {
         Self {
             listener,
-            first,
+            first: Arc::new(AtomicU32::new(first)),
+            launcher: None,
             allowed: 0,
             refused: 0,
             broken: None,
@@ -143,7 +149,13 @@ impl Gate {
             // It vanished: the asker was interrupted or is gone.
             return true;
         };
-        let first = self.allowed == 0 && question.pid == self.first;
+        if self.launcher == Some(question.pid) {
+            if self.send(&question, true) {
+                self.launcher = None;
+            }
+            return true;
+        }
+        let first = self.allowed == 0 && question.pid == self.first.load(Ordering::SeqCst);
         if self.send(&question, first) {
             if first {
                 self.allowed += 1;
@@ -205,6 +217,7 @@ impl Gate {
             },
             allowed: self.allowed,
             refused: self.refused,
+            plain_profile: String::new(),
         }
     }
 }
@@ -242,16 +255,109 @@ impl Doorway {
     pub fn close(self) -> GateReport {
         drop(self.stop);
         let _ = std::fs::remove_file(&self.path);
-        let none = |reason: &str| GateReport {
-            reason: reason.to_owned(),
-            ..GateReport::default()
+        report(
+            self.thread,
+            "the engine's runtime handed its listener to the gate",
+        )
+    }
+}
+
+/// The supervisor for a launcher that is executed with the gate's filter
+/// already loaded: bubblewrap, which cannot load one that asks.
+#[derive(Debug)]
+pub struct Forerunner {
+    stop: UnixStream,
+    first: Arc<AtomicU32>,
+    thread: JoinHandle<std::result::Result<Gate, String>>,
+}
+
+impl Forerunner {
+    /// Begins to wait. The second socket is for the process that will be the
+    /// launcher, which gives it to [`hand_over`].
+    pub fn start() -> Result<(Self, UnixStream)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let (stop, stopped) = UnixStream::pair()?;
+        let first = Arc::new(AtomicU32::new(0));
+        let shared = Arc::clone(&first);
+        let thread = std::thread::spawn(move || {
+            if !wait(ours.as_fd(), &stopped)? {
+                return Err("no listener was handed over".into());
+            }
+            let (pid, found) = descriptors::receive(&ours, 4).map_err(|e| e.to_string())?;
+            let pid = <[u8; 4]>::try_from(pid).map_err(|_| "no process id")?;
+            let [listener] = <[OwnedFd; 1]>::try_from(found).map_err(|_| "no listener")?;
+            let mut gate = Gate::new(listener, 0);
+            gate.first = shared;
+            gate.launcher = Some(u32::from_ne_bytes(pid));
+            answer_all(gate, &stopped)
+        });
+        let forerunner = Self {
+            stop,
+            first,
+            thread,
         };
-        match self.thread.join() {
-            Ok(Ok(gate)) => gate.report("the engine's runtime handed its listener to the gate"),
-            Ok(Err(why)) => none(&why),
-            Err(_) => none("the supervisor panicked"),
+        Ok((forerunner, theirs))
+    }
+
+    /// The container's first process: its next exec may pass.
+    pub fn expect(&self, pid: u32) {
+        self.first.store(pid, Ordering::SeqCst);
+    }
+
+    /// Ends the supervision.
+    pub fn close(self) -> GateReport {
+        drop(self.stop);
+        report(self.thread, "its filter was loaded before the launcher's own")
+    }
+}
+
+/// Loads the gate's filter into this process, which must not gain privileges
+/// any more, and hands its listener over. Allocates nothing.
+pub fn hand_over(socket: &UnixStream, filter: &[libc::sock_filter]) -> Result<()> {
+    rustix::thread::set_no_new_privs(true)?;
+    let listener = load(filter, true)?.ok_or(ErrorKind::NotFound)?;
+    descriptors::send_with(
+        socket,
+        &std::process::id().to_ne_bytes(),
+        &[listener.as_fd()],
+    )
+}
+
+fn report(thread: JoinHandle<std::result::Result<Gate, String>>, how: &str) -> GateReport {
+    let none = |reason: &str| GateReport {
+        reason: reason.to_owned(),
+        ..GateReport::default()
+    };
+    match thread.join() {
+        Ok(Ok(gate)) => gate.report(how),
+        Ok(Err(why)) => none(&why),
+        Err(_) => none("the supervisor panicked"),
+    }
+}
+
+/// Waits for something to read; false if the supervision is to stop first.
+fn wait(what: BorrowedFd, stopped: &UnixStream) -> std::result::Result<bool, String> {
+    let mut fds = [
+        PollFd::from_borrowed_fd(what, PollFlags::IN),
+        PollFd::new(stopped, PollFlags::IN),
+    ];
+    loop {
+        match poll(&mut fds, None) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.to_string()),
+            Ok(_) => return Ok(!fds[0].revents().is_empty()),
         }
     }
+}
+
+/// Answers until nobody is left who could ask.
+fn answer_all(mut gate: Gate, stopped: &UnixStream) -> std::result::Result<Gate, String> {
+    while wait(gate.listener(), stopped)? {
+        if !gate.answer() {
+            break;
+        }
+    }
+    Ok(gate)
 }
 
 /// What a runtime tells when it hands over a listener: the part that matters.
@@ -261,35 +367,15 @@ struct Handover {
 }
 
 fn supervise(socket: &UnixListener, stopped: &UnixStream) -> std::result::Result<Gate, String> {
-    let wait = |what: BorrowedFd| -> std::result::Result<bool, String> {
-        let mut fds = [
-            PollFd::from_borrowed_fd(what, PollFlags::IN),
-            PollFd::new(stopped, PollFlags::IN),
-        ];
-        loop {
-            match poll(&mut fds, None) {
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.to_string()),
-                Ok(_) => return Ok(!fds[0].revents().is_empty()),
-            }
-        }
-    };
-    if !wait(socket.as_fd())? {
+    if !wait(socket.as_fd(), stopped)? {
         return Err("no runtime handed over a listener".into());
     }
     let (connection, _) = socket.accept().map_err(|error| error.to_string())?;
-    if !wait(connection.as_fd())? {
+    if !wait(connection.as_fd(), stopped)? {
         return Err("no runtime handed over a listener".into());
     }
     let (listener, told) = handed_over(&connection).map_err(|error| error.to_string())?;
-    let mut gate = Gate::new(listener, told.pid);
-    // What is asked before the end is told is still answered.
-    while wait(gate.listener())? {
-        if !gate.answer() {
-            break;
-        }
-    }
-    Ok(gate)
+    answer_all(Gate::new(listener, told.pid), stopped)
 }
 
 /// The listener and the runtime's words: one message, and its rest up to the

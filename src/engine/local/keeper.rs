@@ -9,7 +9,7 @@ use super::cgroup::{self, Groups, Support};
 use super::job::{Job, Maker, News};
 use super::{filter, loopback, oci, rootfs, wire};
 use crate::engine::descriptors;
-use crate::engine::gate::{self, Gate};
+use crate::engine::gate::{self, Forerunner, Gate};
 use libcontainer::container::Container;
 use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::oci_spec::runtime::Spec;
@@ -365,8 +365,13 @@ fn bwrap(
         .stdin(streams.input)
         .stdout(streams.output)
         .stderr(streams.error);
-    as_plain_user(&mut command, job);
+    as_plain_user(&mut command);
     limit(&mut command, job);
+    let forerunner = if job.gate {
+        Some(gate_before(&mut command)?)
+    } else {
+        None
+    };
     let mut child = command.spawn().map_err(at("starting bwrap"))?;
     drop(command);
     drop((info_end, block_end, seccomp));
@@ -387,6 +392,9 @@ fn bwrap(
             return Err(why);
         }
     };
+    if let (Some(forerunner), Ok(first)) = (&forerunner, u32::try_from(pid)) {
+        forerunner.expect(first);
+    }
     block.write_all(b".").map_err(at("letting bwrap go on"))?;
     drop(block);
     let settings = &job.settings;
@@ -409,7 +417,20 @@ fn bwrap(
     wire::send(socket, &news).map_err(at("telling the tool"))?;
     let kept = supervise(outer, pid, None, socket);
     drop(groups);
-    kept
+    let (status, none) = kept?;
+    Ok((status, forerunner.map_or(none, Forerunner::close)))
+}
+
+/// Has bubblewrap started with the gate's filter already loaded.
+fn gate_before(command: &mut Command) -> Result<Forerunner, String> {
+    let (forerunner, socket) = Forerunner::start().map_err(at("the exec gate"))?;
+    let filter = gate::filter();
+    // SAFETY: between fork and exec only system calls are made, on values that
+    // were made before; nothing is allocated.
+    unsafe {
+        command.pre_exec(move || gate::hand_over(&socket, &filter));
+    }
+    Ok(forerunner)
 }
 
 /// Memory file systems with the options that bubblewrap cannot set.
@@ -504,7 +525,7 @@ fn program_file(program: &[libc::sock_filter]) -> Result<OwnedFd, String> {
 
 /// Root of the host is not what the container's user should be behind the
 /// scenes: bubblewrap runs as that user from its start.
-fn as_plain_user(command: &mut Command, job: &Job) {
+fn as_plain_user(command: &mut Command) {
     if !rustix::process::geteuid().is_root() || !super::host::in_first_user_namespace() {
         return;
     }
@@ -513,7 +534,6 @@ fn as_plain_user(command: &mut Command, job: &Job) {
     if let (Some(uid), Some(gid)) = (ids.next(), ids.next()) {
         command.uid(uid).gid(gid);
     }
-    let _ = job;
 }
 
 /// Resource limits are set in the child, before the exec.

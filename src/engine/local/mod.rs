@@ -116,10 +116,7 @@ impl Engine for LocalEngine {
     }
 
     fn gate_kind(&self) -> GateKind {
-        match self.maker {
-            Maker::Embedded => GateKind::Own,
-            Maker::Bwrap => GateKind::None,
-        }
+        GateKind::Own
     }
 
     /// A keeper takes its container along, whatever happens to it.
