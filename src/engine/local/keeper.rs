@@ -359,7 +359,9 @@ fn bwrap(
             block: block_end.as_raw_fd(),
         },
     );
-    let mut command = Command::new("bwrap");
+    // By its whole path: the gate lets one exec pass, not a search for it.
+    let bwrap = super::find_program("bwrap").ok_or("bwrap is not installed")?;
+    let mut command = Command::new(bwrap);
     command
         .args(&arguments)
         .stdin(streams.input)

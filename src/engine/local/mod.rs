@@ -22,6 +22,8 @@ use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
 use cgroup::Support;
+use rustix::fs::{Access, access};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
@@ -65,6 +67,15 @@ impl LocalEngine {
             version,
         })
     }
+}
+
+/// Where a program is.
+fn find_program(name: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|path| access(path, Access::EXEC_OK).is_ok() && path.is_file())
 }
 
 /// The version that bubblewrap tells.
