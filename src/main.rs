@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use std::process::ExitCode;
+use tki_attest::attest::janitor;
 use tki_attest::cli::Cli;
 use tki_attest::commands;
 use tki_attest::engine::local::keeper;
@@ -10,11 +11,11 @@ use tki_attest::report::table::Paint;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_panic));
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == keeper::ARGUMENT)
-    {
-        return keeper::main();
+    // Processes of our own, which are not commands for people.
+    match std::env::args_os().nth(1) {
+        Some(first) if first == keeper::ARGUMENT => return keeper::main(),
+        Some(first) if first == janitor::ARGUMENT => return commands::janitor::main(),
+        _ => {}
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

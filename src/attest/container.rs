@@ -1,6 +1,7 @@
 //! One container, from launch to end: the run's own and every control's.
 
 use crate::attest::interface;
+use crate::attest::janitor::Janitor;
 use crate::attest::outside;
 use crate::attest::scratch::Scratch;
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
@@ -44,6 +45,8 @@ pub struct Job<'a> {
     pub runtime: Option<&'a str>,
     /// The exec gate.
     pub gate: GateChoice,
+    /// Who tidies up should we be killed.
+    pub janitor: &'a Janitor,
     /// The sandbox.
     pub profile: &'a Profile,
     /// The engine's kernel can limit swap.
@@ -135,7 +138,7 @@ fn attempt(
         Some(control) => format!("{}-{control}", job.run_id),
     };
     let limits = relax::limits(job.relaxations, job.profile.limits);
-    let mut scratch = Scratch::new(&name, &limits)?;
+    let mut scratch = Scratch::new(&name, &limits, job.janitor)?;
     let mut wanted = settings::settings(
         job.profile,
         &scratch.input(),

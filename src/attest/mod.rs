@@ -1,13 +1,15 @@
 //! A run. [`run`] leads it; [`scratch`] and [`canary`] prepare the host's side;
 //! [`container`] launches one container and talks with its inspector, for the
 //! run itself and for each of the [`controls`]; [`outside`] is the host's own
-//! look at it; [`bundle`] writes everything down.
+//! look at it; [`bundle`] writes everything down. [`janitor`] is there should the
+//! tool be killed in the middle.
 
 pub mod bundle;
 pub mod canary;
 pub mod container;
 pub mod controls;
 pub mod interface;
+pub mod janitor;
 pub mod outside;
 pub mod run;
 pub mod scratch;

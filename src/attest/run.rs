@@ -3,6 +3,7 @@
 use crate::attest::bundle::{Bundle, Recorded};
 use crate::attest::canary::Canaries;
 use crate::attest::container::{self, Job};
+use crate::attest::janitor::Janitor;
 use crate::attest::{controls, outside};
 use crate::cli::GateChoice;
 use crate::clock;
@@ -54,6 +55,8 @@ pub struct Plan<'a> {
     pub runtime: Option<&'a str>,
     /// The exec gate.
     pub gate: GateChoice,
+    /// Who tidies up should we be killed.
+    pub janitor: &'a Janitor,
 }
 
 /// A random id that sorts by time.
@@ -84,6 +87,7 @@ pub fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
 pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result<Bundle, Failure> {
     let started = clock::now();
     let run_id = new_run_id(started)?;
+    plan.janitor.run(&run_id);
     let tool = std::thread::spawn(describe_tool);
     let canaries = Canaries::new(&random_hex::<4>()?);
 
@@ -122,6 +126,7 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         image: plan.image,
         runtime: plan.runtime,
         gate: plan.gate,
+        janitor: plan.janitor,
         profile: &profile,
         swap_limit: facts.swap_limit,
         lacks: &facts.lacks,

@@ -6,6 +6,7 @@
 //! that file system by itself, and the host's mount and directory are taken
 //! away: nothing is left to clean up, whatever happens to us afterwards.
 
+use crate::attest::janitor::Janitor;
 use crate::failure::Failure;
 use crate::sandbox::profile::{Limits, USER};
 use rustix::fs::{FlockOperation, Mode, flock};
@@ -23,7 +24,8 @@ const LOCK: &str = ".tki-attest-run";
 
 /// The host's side of /in and /out, gone when dropped.
 #[derive(Debug)]
-pub struct Scratch {
+pub struct Scratch<'a> {
+    janitor: &'a Janitor,
     base: PathBuf,
     mounted: bool,
     released: bool,
@@ -31,10 +33,11 @@ pub struct Scratch {
     _lock: File,
 }
 
-impl Scratch {
+impl<'a> Scratch<'a> {
     /// Makes the directories, with the file that the probes try to change.
-    pub fn new(run_id: &str, limits: &Limits) -> Result<Self, Failure> {
+    pub fn new(run_id: &str, limits: &Limits, janitor: &'a Janitor) -> Result<Self, Failure> {
         let base = parent().join(format!("{PREFIX}{run_id}"));
+        janitor.make(&base);
         let failed = |what: &str, error: std::io::Error| {
             Failure::blocked(
                 "scratch.unusable",
@@ -66,6 +69,7 @@ impl Scratch {
         };
         let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
         let scratch = Self {
+            janitor,
             base,
             mounted: mounted.is_ok(),
             released: false,
@@ -127,15 +131,17 @@ impl Scratch {
     pub fn release(&mut self) {
         if self.mounted && !self.released {
             take_away(&self.base, true);
+            self.janitor.gone(&self.base);
             self.released = true;
         }
     }
 }
 
-impl Drop for Scratch {
+impl Drop for Scratch<'_> {
     fn drop(&mut self) {
         if !self.released {
             take_away(&self.base, self.mounted);
+            self.janitor.gone(&self.base);
         }
     }
 }

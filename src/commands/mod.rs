@@ -2,6 +2,7 @@
 
 mod build;
 mod clean;
+pub mod janitor;
 mod output;
 mod probes;
 mod run;

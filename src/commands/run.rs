@@ -26,6 +26,7 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         },
     };
     shared::settle(&args.engine)?;
+    let janitor = shared::janitor(&args.engine)?;
     bundle::prepare_folder(&args.out)?;
     let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
     progress.stage("build");
@@ -53,6 +54,7 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         limits: false,
         runtime: args.runtime.as_deref(),
         gate: args.gate,
+        janitor: &janitor,
     };
     let bundle = attest(&connect, &plan, &mut progress)?;
     let elapsed_us = bundle.elapsed_us;

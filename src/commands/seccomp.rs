@@ -52,6 +52,7 @@ fn execute_explain(args: &ProfileArgs, common: Common) -> Result<Exit, Failure> 
 
 fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
     let image = embedded::image()?;
+    let janitor = shared::janitor(&args.engine)?;
     let connect = || shared::connect(&args.engine);
     let text = Seccomp::resolve(&args.from)?.text;
     let paint = Paint::stderr(common.color);
@@ -73,6 +74,7 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
             limits: true,
             runtime: None,
             gate: GateChoice::Off,
+            janitor: &janitor,
         };
         for _ in 0..2 {
             match attest(&connect, &plan, &mut Progress::new(true, paint)) {

@@ -1,5 +1,6 @@
 //! What several commands need: an image, an engine, a connection.
 
+use crate::attest::janitor::Janitor;
 use crate::cli::{EngineArgs, EngineName, ImageSource};
 use crate::engine::docker::DockerEngine;
 use crate::engine::local::{LocalEngine, Maker, own};
@@ -102,4 +103,13 @@ pub fn settle(args: &EngineArgs) -> Result<(), Failure> {
         }),
         _ => Ok(()),
     }
+}
+
+/// Starts the process that tidies up should this one be killed.
+pub fn janitor(args: &EngineArgs) -> Result<Janitor, Failure> {
+    let mut words = vec!["--engine".to_owned(), args.engine.name().to_owned()];
+    if let Some(host) = &args.host {
+        words.extend(["--host".to_owned(), host.clone()]);
+    }
+    Janitor::start(&words)
 }

@@ -183,20 +183,26 @@ pub fn named(name: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Names of groups of ours, in whichever hierarchy.
-pub fn ours(prefix: &str) -> Vec<String> {
+/// Names of groups with this prefix that have been empty for long, in whichever
+/// hierarchy.
+pub fn abandoned(prefix: &str) -> Vec<String> {
+    const LONG: Duration = Duration::from_secs(60);
     let root = Path::new(ROOT);
-    let mut parents = vec![root.to_owned()];
-    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            parents.push(entry.path());
-        }
-    }
+    let below = fs::read_dir(root).into_iter().flatten().flatten();
+    let hierarchies = below
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path());
     let mut names = Vec::new();
-    for parent in parents {
+    for parent in hierarchies.chain([root.to_owned()]) {
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with(prefix) && entry.path().join("cgroup.procs").exists() {
+            let empty = fs::read_to_string(entry.path().join("cgroup.procs"))
+                .is_ok_and(|processes| processes.is_empty());
+            let old = entry
+                .metadata()
+                .and_then(|found| found.modified())
+                .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > LONG));
+            if name.starts_with(prefix) && empty && old {
                 names.push(name);
             }
         }

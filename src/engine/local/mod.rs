@@ -28,6 +28,9 @@ use std::process::Command;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
 
+/// How containers of ours are called, and so their control groups.
+const PREFIX: &str = "tki-attest-";
+
 /// An engine without a daemon.
 #[derive(Debug)]
 pub struct LocalEngine {
@@ -130,12 +133,25 @@ impl Engine for LocalEngine {
         GateKind::Own
     }
 
-    /// A keeper takes its container along, whatever happens to it.
+    /// A container goes with its keeper. Control groups stay if the keeper and
+    /// the tool were killed together; those of a run that has just begun are
+    /// empty, too, and so only old ones count.
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
-        Ok(Vec::new())
+        Ok(cgroup::abandoned(PREFIX)
+            .into_iter()
+            .map(|name| Leftover {
+                run_id: name.trim_start_matches(PREFIX).to_owned(),
+                id: name,
+                state: "empty control group".into(),
+                deadline: None,
+            })
+            .collect())
     }
 
-    fn remove(&mut self, _id: &str) -> Result<(), EngineError> {
+    fn remove(&mut self, id: &str) -> Result<(), EngineError> {
+        if id.starts_with(PREFIX) && !id.contains('/') {
+            cgroup::remove_all(&cgroup::named(id));
+        }
         Ok(())
     }
 }

@@ -1,0 +1,32 @@
+//! The janitor's way to the engine.
+
+use crate::attest::janitor;
+use crate::cli::{Cli, Command};
+use crate::commands::shared;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Lives as a janitor. The arguments are those of `clean`, which says where the
+/// engine is.
+pub fn main() -> ExitCode {
+    let arguments = std::env::args_os().skip(2);
+    let program = [std::ffi::OsString::from("tki-attest"), "clean".into()];
+    let Ok(cli) = Cli::try_parse_from(program.into_iter().chain(arguments)) else {
+        return ExitCode::from(2);
+    };
+    let Command::Clean(args) = cli.command else {
+        return ExitCode::from(2);
+    };
+    janitor::main(|run_id| {
+        let Ok(mut engine) = shared::connect(&args.engine) else {
+            return false;
+        };
+        let Ok(found) = engine.leftovers() else {
+            return false;
+        };
+        for leftover in found.iter().filter(|found| found.run_id == run_id) {
+            let _ = engine.remove(&leftover.id);
+        }
+        true
+    })
+}
