@@ -459,7 +459,7 @@ impl Checks<'_> {
             outcome,
             "the container as its host saw it",
             got,
-            "witnesses.outside, raw.outside",
+            "witnesses.outside",
             "run as root on the engine's own host if you need the host as a witness",
         );
     }
