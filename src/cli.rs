@@ -127,7 +127,7 @@ pub struct BuildArgs {
 }
 
 /// Which engine.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct EngineArgs {
     /// The container engine.
     #[arg(long, value_enum, default_value = "auto")]

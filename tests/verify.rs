@@ -5,6 +5,8 @@
 mod artifacts;
 /// The stamp and the canonical form against jq, the document against its schema.
 mod canonical;
+/// Controls that are not what they say they are.
+mod controls;
 /// Every field edited alone, with the old stamp and with a new one.
 mod edits;
 /// What the verifier brings along: image, profile, matrix, several bundles.
@@ -63,8 +65,12 @@ pub fn real() -> &'static Real {
 
 /// A copy of the evidence and its artifacts that a test may change.
 pub fn copy() -> (tempfile::TempDir, PathBuf) {
+    copy_of(&real().path)
+}
+
+/// A copy of this evidence and its artifacts.
+pub fn copy_of(real: &Path) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let real = &real().path;
     let path = folder.path().join(real.file_name().unwrap());
     fs::copy(real, &path).unwrap();
     let (from, to) = (real.with_extension(""), path.with_extension(""));

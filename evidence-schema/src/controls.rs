@@ -6,62 +6,7 @@
 //! no namespace of the host is joined, nothing is privileged, and the number of
 //! processes is always limited.
 
-/// What a control changes about the sandbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relaxation {
-    /// No seccomp profile.
-    SeccompOff,
-    /// A pair of virtual interfaces that lead to each other, with an address.
-    Interface,
-    /// The root file system is writable.
-    RootfsWritable,
-    /// /in is writable.
-    InWritable,
-    /// /out is read-only.
-    OutReadOnly,
-    /// A variable in the environment.
-    EnvCanary,
-    /// A socket called docker.sock in /in, which nobody serves.
-    DecoySocket,
-    /// An empty directory of the host at /host.
-    ExtraBind,
-    /// The launcher's own executable at its own path.
-    CanaryBind,
-    /// A capability in the bounding set.
-    Capability,
-    /// The no-new-privileges bit is not set.
-    NewPrivileges,
-    /// The targeted-deny profile, whichever the run uses. Without
-    /// no-new-privileges an engine loads the filter while it still has to
-    /// change its user, which an allow-list made for the inspector forbids.
-    TargetedDeny,
-    /// The user is root, without capabilities.
-    RootUser,
-    /// /tmp without noexec.
-    ExecTmpfs,
-    /// A file with the set-user-id bit in /in.
-    SuidDecoy,
-    /// Another host name.
-    Hostname,
-    /// Paths of /proc and /sys are neither masked nor frozen.
-    SystemPaths,
-    /// The null device under another name.
-    Device,
-    /// Four times as many processes.
-    PidsLimit,
-    /// Four times as much memory.
-    MemoryLimit,
-    /// A file system behind /out four times as large.
-    OutSize,
-    /// A /tmp four times as large.
-    TmpSize,
-    /// Four times as many open files.
-    NofileLimit,
-    /// A CPU quota beyond what two processes use.
-    CpuQuota,
-    /// The inspector does not stack its own filter.
-    LockOff,
-}
+pub use crate::relaxation::Relaxation;
 
 /// A control.
 #[derive(Clone, Copy, Debug)]
@@ -76,16 +21,30 @@ pub struct Control {
     pub relaxations: &'static [Relaxation],
     /// Heavy probes that are run all the same.
     pub heavy: &'static [&'static str],
-    /// Probes that must fail, sorted.
+    /// Probes that must FAIL, sorted.
     pub must_flip: &'static [&'static str],
-    /// Probes that fail too where the kernel has what they try: not every
+    /// Probes that FAIL too where the kernel has what they try: not every
     /// kernel has a second table of system calls.
     pub may_flip: &'static [&'static str],
+    /// Probes that cannot be tried in it, or not to the end, and so are
+    /// UNPROVEN there. That calibrates nothing.
+    pub blinds: &'static [&'static str],
 }
+
+/// What most controls have in common.
+const PLAIN: Control = Control {
+    name: "",
+    relaxed: "",
+    layers: &[],
+    relaxations: &[],
+    heavy: &[],
+    must_flip: &[],
+    may_flip: &[],
+    blinds: &[],
+};
 
 /// What has no filter in front of it fails without the filter.
 const WITHOUT_SECCOMP: &[&str] = &[
-    "PR-EXEC-1",
     "PR-NET-1",
     "PR-PTRACE-1",
     "PR-SOCK-1",
@@ -105,7 +64,6 @@ const WITHOUT_SECCOMP: &[&str] = &[
 
 /// The same where there is also somewhere to go.
 const WITHOUT_SECCOMP_AND_NETWORK: &[&str] = &[
-    "PR-EXEC-1",
     "PR-NET-1",
     "PR-NET-2",
     "PR-PTRACE-1",
@@ -131,208 +89,211 @@ pub const CONTROLS: &[Control] = &[
         relaxed: "no seccomp profile",
         layers: &["seccomp"],
         relaxations: &[Relaxation::SeccompOff],
-        heavy: &[],
         must_flip: WITHOUT_SECCOMP,
         may_flip: &["XP-ABI-I386", "XP-ABI-X32"],
+        ..PLAIN
     },
     Control {
         name: "seccomp-network",
         relaxed: "no seccomp profile, and two virtual interfaces that lead to each other",
         layers: &["seccomp", "namespace"],
         relaxations: &[Relaxation::SeccompOff, Relaxation::Interface],
-        heavy: &[],
         must_flip: WITHOUT_SECCOMP_AND_NETWORK,
         may_flip: &["XP-ABI-I386", "XP-ABI-X32"],
+        ..PLAIN
     },
     Control {
         name: "network",
         relaxed: "two virtual interfaces that lead to each other",
         layers: &["namespace"],
         relaxations: &[Relaxation::Interface],
-        heavy: &[],
         must_flip: &["PR-NET-2"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "rootfs",
         relaxed: "a writable root file system",
         layers: &["mount"],
         relaxations: &[Relaxation::RootfsWritable],
-        heavy: &[],
         must_flip: &["PR-FS-ESC-1", "PR-FS-ESC-2", "PR-MOUNT-1"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "input",
         relaxed: "a writable /in",
         layers: &["mount"],
         relaxations: &[Relaxation::InWritable],
-        heavy: &[],
         must_flip: &["PR-FS-RO-IN", "PR-MOUNT-1", "XP-FS-REOPEN"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "output",
         relaxed: "a read-only /out",
         layers: &["mount"],
         relaxations: &[Relaxation::OutReadOnly],
-        heavy: &[],
-        must_flip: &[
-            "PR-EXEC-1",
-            "PR-FS-ESC-2",
-            "PR-FS-OUT-OK",
-            "PR-MOUNT-1",
-            "XP-FS-FLAGS",
-            "XP-MEM-EXEC",
-        ],
-        may_flip: &[],
+        must_flip: &["PR-FS-OUT-OK", "PR-MOUNT-1"],
+        // No file and no link can be put there; and a bind that the engine makes
+        // read-only has its flags set anew, without the host's noexec.
+        blinds: &["PR-EXEC-1", "PR-FS-ESC-2", "XP-FS-FLAGS", "XP-MEM-EXEC"],
+        ..PLAIN
     },
     Control {
         name: "environment",
         relaxed: "a canary in the environment",
         layers: &["environment"],
         relaxations: &[Relaxation::EnvCanary],
-        heavy: &[],
         must_flip: &["PR-ENV-1"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "engine-socket",
         relaxed: "a decoy docker.sock in /in, which nobody serves",
         layers: &["mount"],
         relaxations: &[Relaxation::DecoySocket],
-        heavy: &[],
         must_flip: &["PR-SOCK-DOCKER"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "extra-bind",
         relaxed: "an empty directory of the host at /host",
         layers: &["mount"],
         relaxations: &[Relaxation::ExtraBind],
-        heavy: &[],
         must_flip: &["PR-MOUNT-1"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "host-file",
         relaxed: "a file of the host at its own path",
         layers: &["mount"],
         relaxations: &[Relaxation::CanaryBind],
-        heavy: &[],
         must_flip: &["PR-MOUNT-1", "XP-FS-CANARY", "XP-FS-FILES"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "capability",
         relaxed: "a capability in the bounding set",
         layers: &["capability"],
         relaxations: &[Relaxation::Capability],
-        heavy: &[],
-        must_flip: &["PR-EXEC-1", "XP-ID-CAPS"],
-        may_flip: &[],
+        must_flip: &["XP-ID-CAPS"],
+        ..PLAIN
     },
     Control {
         name: "new-privileges",
         relaxed: "no-new-privileges is off (with the targeted-deny profile)",
         layers: &["privilege"],
         relaxations: &[Relaxation::NewPrivileges, Relaxation::TargetedDeny],
-        heavy: &[],
-        must_flip: &["PR-EXEC-1", "XP-ID-NNP"],
-        may_flip: &[],
+        must_flip: &["XP-ID-NNP"],
+        ..PLAIN
     },
     Control {
         name: "root-user",
         relaxed: "the user is root, without capabilities",
         layers: &["identity"],
         relaxations: &[Relaxation::RootUser],
-        heavy: &[],
         must_flip: &["XP-ID-USER"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "exec-tmpfs",
         relaxed: "a /tmp without noexec",
         layers: &["mount"],
         relaxations: &[Relaxation::ExecTmpfs],
-        heavy: &[],
         must_flip: &["XP-FS-FLAGS", "XP-MEM-EXEC"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "suid-file",
         relaxed: "a file with the set-user-id bit in /in",
         layers: &["mount"],
         relaxations: &[Relaxation::SuidDecoy],
-        heavy: &[],
         must_flip: &["XP-ID-SUID"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "hostname",
         relaxed: "another host name",
         layers: &["namespace"],
         relaxations: &[Relaxation::Hostname],
-        heavy: &[],
         must_flip: &["XP-NS-HOSTNAME"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "system-paths",
         relaxed: "paths of /proc and /sys neither masked nor frozen",
         layers: &["mount"],
         relaxations: &[Relaxation::SystemPaths],
-        heavy: &[],
         must_flip: &["XP-FS-MASKED", "XP-FS-PROC-RO"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
         name: "device",
         relaxed: "the null device under another name",
         layers: &["device"],
         relaxations: &[Relaxation::Device],
-        heavy: &[],
         must_flip: &["XP-FS-DEVICES"],
-        may_flip: &[],
+        ..PLAIN
     },
     Control {
-        name: "limits",
-        relaxed: "four times as many processes, files and bytes, and no CPU quota to speak of",
+        name: "pids",
+        relaxed: "four times as many processes",
         layers: &["limit"],
-        relaxations: &[
-            Relaxation::PidsLimit,
-            Relaxation::MemoryLimit,
-            Relaxation::OutSize,
-            Relaxation::TmpSize,
-            Relaxation::NofileLimit,
-            Relaxation::CpuQuota,
-        ],
-        heavy: &[
-            "XP-LIM-CPU",
-            "XP-LIM-MEMORY",
-            "XP-LIM-NOFILE",
-            "XP-LIM-OUT",
-            "XP-LIM-PIDS",
-            "XP-LIM-TMP",
-        ],
-        must_flip: &[
-            "XP-LIM-CPU",
-            "XP-LIM-MEMORY",
-            "XP-LIM-NOFILE",
-            "XP-LIM-OUT",
-            "XP-LIM-PIDS",
-            "XP-LIM-TMP",
-        ],
-        may_flip: &[],
+        relaxations: &[Relaxation::PidsLimit],
+        heavy: &["XP-LIM-PIDS"],
+        must_flip: &["XP-LIM-PIDS"],
+        ..PLAIN
+    },
+    Control {
+        name: "memory",
+        relaxed: "four times as much memory",
+        layers: &["limit"],
+        relaxations: &[Relaxation::MemoryLimit],
+        heavy: &["XP-LIM-MEMORY"],
+        must_flip: &["XP-LIM-MEMORY"],
+        ..PLAIN
+    },
+    Control {
+        name: "out-size",
+        relaxed: "a file system behind /out four times as large",
+        layers: &["limit"],
+        relaxations: &[Relaxation::OutSize],
+        heavy: &["XP-LIM-OUT"],
+        must_flip: &["XP-LIM-OUT"],
+        ..PLAIN
+    },
+    Control {
+        name: "tmp-size",
+        relaxed: "a /tmp four times as large",
+        layers: &["limit"],
+        relaxations: &[Relaxation::TmpSize],
+        heavy: &["XP-LIM-TMP"],
+        must_flip: &["XP-LIM-TMP"],
+        ..PLAIN
+    },
+    Control {
+        name: "nofile",
+        relaxed: "four times as many open files",
+        layers: &["limit"],
+        relaxations: &[Relaxation::NofileLimit],
+        heavy: &["XP-LIM-NOFILE"],
+        must_flip: &["XP-LIM-NOFILE"],
+        ..PLAIN
+    },
+    Control {
+        name: "cpu",
+        relaxed: "four times the CPU quota, more than two processes can use",
+        layers: &["limit"],
+        relaxations: &[Relaxation::CpuQuota],
+        heavy: &["XP-LIM-CPU"],
+        must_flip: &["XP-LIM-CPU"],
+        ..PLAIN
     },
     Control {
         name: "lock",
         relaxed: "the inspector does not stack its own filter",
         layers: &["lock"],
         relaxations: &[Relaxation::LockOff],
-        heavy: &[],
         must_flip: &["PR-EXEC-1"],
-        may_flip: &[],
+        ..PLAIN
     },
 ];
 
@@ -342,16 +303,19 @@ impl Control {
         self.must_flip.contains(&probe) || self.may_flip.contains(&probe)
     }
 
-    /// These probes failed, sorted: all that must, and none besides those that
-    /// may.
-    pub fn holds(&self, flipped: &[impl AsRef<str>]) -> bool {
-        let must = |name: &str| self.must_flip.contains(&name);
-        let may = |name: &str| self.may_flip.contains(&name);
-        let required = flipped.iter().filter(|name| must(name.as_ref())).count();
-        required == self.must_flip.len()
-            && flipped
-                .iter()
-                .all(|name| must(name.as_ref()) || may(name.as_ref()))
+    /// These probes came to FAIL and these to UNPROVEN: everything that must
+    /// fail did, nothing else besides what may, and nothing is unproven that
+    /// could have been tried.
+    pub fn flips(&self, failed: &[impl AsRef<str>], unproven: &[impl AsRef<str>]) -> bool {
+        let all_that_must = self
+            .must_flip
+            .iter()
+            .all(|must| failed.iter().any(|name| name.as_ref() == *must));
+        let only_known = failed.iter().all(|name| self.concerns(name.as_ref()));
+        let only_blind = unproven
+            .iter()
+            .all(|name| self.blinds.contains(&name.as_ref()));
+        all_that_must && only_known && only_blind
     }
 
     /// The profile that stands in this control, if not the run's own.
@@ -397,9 +361,42 @@ mod tests {
         for control in CONTROLS {
             let run: Vec<&str> = probes(control).collect();
             assert!(control.must_flip.is_sorted(), "{}", control.name);
-            for probe in control.must_flip {
-                assert!(run.contains(probe), "{}: {probe}", control.name);
+            let lists = [control.must_flip, control.may_flip, control.blinds];
+            for probe in lists.concat() {
+                assert!(run.contains(&probe), "{}: {probe}", control.name);
+                let times = lists.iter().filter(|list| list.contains(&probe)).count();
+                assert_eq!(times, 1, "{}: {probe}", control.name);
             }
         }
+    }
+
+    /// Each limit has a control of its own, which runs no other heavy probe.
+    #[test]
+    fn every_heavy_probe_has_a_control_that_flips_it_alone() {
+        for probe in catalogue::all().filter(|probe| probe.heavy) {
+            let about: Vec<&Control> = CONTROLS
+                .iter()
+                .filter(|control| control.concerns(probe.id))
+                .collect();
+            assert_eq!(about.len(), 1, "{}", probe.id);
+            assert_eq!(about[0].must_flip, [probe.id]);
+            assert_eq!(about[0].heavy, [probe.id]);
+            assert_eq!(about[0].relaxations.len(), 1);
+        }
+    }
+
+    #[test]
+    fn only_a_failure_is_a_flip() {
+        let none: [&str; 0] = [];
+        let output = find("output").unwrap();
+        assert!(output.flips(output.must_flip, output.blinds));
+        assert!(output.flips(output.must_flip, &none));
+        assert!(!output.flips(&["PR-MOUNT-1"], &["PR-FS-OUT-OK"]));
+        assert!(!output.flips(&["PR-MOUNT-1", "PR-MOUNT-1"], &none));
+        assert!(!output.flips(output.must_flip, &["PR-NET-1"]));
+        assert!(!output.flips(&["PR-EXEC-1", "PR-FS-OUT-OK", "PR-MOUNT-1"], &none));
+        let seccomp = find("seccomp").unwrap();
+        assert!(seccomp.flips(&[seccomp.must_flip, &["XP-ABI-X32"]].concat(), &none));
+        assert!(!seccomp.flips(&seccomp.must_flip[1..], &seccomp.must_flip[..1]));
     }
 }

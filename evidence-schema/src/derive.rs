@@ -1,10 +1,10 @@
 //! Everything in evidence that follows from what was recorded. `run` fills it
 //! in with these functions; `verify` fills it in again and compares.
 
+use crate::calibrate;
 use crate::catalogue::{self, ProbeSpec};
-use crate::controls;
 use crate::evidence::{
-    ControlResult, Evidence, Holdings, Inventory, ProbeResult, RawFacts, Status, Summary, Verdict,
+    Evidence, Holdings, Inventory, ProbeResult, RawFacts, Status, Summary, Verdict,
 };
 use crate::judge;
 use crate::matrix::Matrix;
@@ -12,7 +12,6 @@ use crate::observation::Observation;
 use crate::seccomp::is_gated;
 use crate::settings;
 use crate::stamp::sha256_hex;
-use crate::transcript::Heard;
 use crate::witness;
 
 /// The result of one probe. `artifact_path` is left as it is given.
@@ -41,65 +40,6 @@ pub fn probe_result(
         reasons: judgement.reasons,
         observations,
     }
-}
-
-/// What the controls show about each probe: which of them made it fail, which
-/// layers had to go for that, and how many of them at least.
-fn calibrate(probes: &mut [ProbeResult], controls: &mut [ControlResult]) {
-    for control in controls.iter_mut() {
-        // What must flip is ours to say, not the bundle's.
-        match controls::find(&control.control) {
-            Some(known) => {
-                let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
-                control.relaxed = known.relaxed.to_owned();
-                control.layers = list(known.layers);
-                control.probes = controls::probes(known).map(str::to_owned).collect();
-                control.must_flip = list(known.must_flip);
-                control.may_flip = list(known.may_flip);
-                control.holds = known.holds(&control.flipped);
-            }
-            None => control.holds = false,
-        }
-    }
-    for probe in probes {
-        let flipping: Vec<&ControlResult> = controls
-            .iter()
-            .filter(|control| control.flipped.contains(&probe.probe_id))
-            .collect();
-        let fewest = flipping.iter().map(|control| control.layers.len()).min();
-        let mut layers: Vec<String> = flipping
-            .iter()
-            .filter(|control| Some(control.layers.len()) == fewest)
-            .flat_map(|control| control.layers.iter().cloned())
-            .collect();
-        layers.sort();
-        layers.dedup();
-        probe.calibrated_by = flipping.iter().map(|c| c.control.clone()).collect();
-        probe.denied_by = layers;
-        probe.layers = u32::try_from(fewest.unwrap_or(0)).unwrap_or(u32::MAX);
-    }
-}
-
-/// Probes that did not pass in a control, sorted. They are judged by the same
-/// rules as the run itself, against the profile that stood there.
-pub fn flipped(control: &controls::Control, heard: &Heard, run: &RawFacts) -> Vec<String> {
-    let raw = RawFacts {
-        host_namespaces: run.host_namespaces.clone(),
-        seccomp_profile: control
-            .profile()
-            .map_or_else(|| run.seccomp_profile.clone(), str::to_owned),
-        ..heard.raw.clone()
-    };
-    let mut flipped: Vec<String> = controls::probes(control)
-        .filter_map(catalogue::find)
-        .filter(|probe| {
-            let seen = heard.observations_of(probe.id);
-            judge::judge(probe, &seen, &raw).verdict != Verdict::Pass
-        })
-        .map(|probe| probe.id.to_owned())
-        .collect();
-    flipped.sort();
-    flipped
 }
 
 /// Nothing but our own image changed.
@@ -259,7 +199,11 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
             );
         }
     }
-    calibrate(&mut evidence.probes, &mut evidence.controls);
+    calibrate::calibrate(
+        &mut evidence.probes,
+        &mut evidence.controls,
+        &evidence.sandbox.configured,
+    );
     evidence.witnesses = witness::witnesses(
         &evidence.raw,
         &evidence.sandbox.configured,

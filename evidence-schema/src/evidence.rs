@@ -351,13 +351,15 @@ pub struct ProbeResult {
     pub requirements: Vec<String>,
     /// Acceptance tests that it is bound to.
     pub tests: Vec<u32>,
-    /// Controls that made it fail.
+    /// Controls that hold and in which it came to FAIL.
     pub calibrated_by: Vec<String>,
-    /// Layers without which it fails, found by the controls: `seccomp`,
-    /// `namespace`, `mount`, `capability`, `privilege`, `identity`, `limit`,
-    /// `device`, `environment`, `lock`.
+    /// Layers each of which, alone or as part of a smallest set, stands between
+    /// the probe and success, found by the controls: `seccomp`, `namespace`,
+    /// `mount`, `capability`, `privilege`, `identity`, `limit`, `device`,
+    /// `environment`, `lock`.
     pub denied_by: Vec<String>,
-    /// How many of them had to go before it failed; 0 if no control made it.
+    /// The size of the smallest set of layers without which it failed; 0 if no
+    /// control made it.
     pub layers: u32,
     /// Who denied it, where that is not the engine: `inspector` or `launcher`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -380,16 +382,37 @@ pub struct ControlResult {
     pub layers: Vec<String>,
     /// Probes that were run.
     pub probes: Vec<String>,
-    /// Probes that must flip, no more and no fewer.
+    /// Probes that must FAIL, no more and no fewer.
     pub must_flip: Vec<String>,
-    /// Probes that may flip too, where the kernel has what they try.
+    /// Probes that may FAIL too, where the kernel has what they try.
     pub may_flip: Vec<String>,
-    /// Probes that flipped.
+    /// Probes that cannot be tried here and may be UNPROVEN.
+    pub blinds: Vec<String>,
+    /// Probes that came to FAIL.
     pub flipped: Vec<String>,
-    /// All flipped that must, and none besides those that may.
+    /// Probes that came to UNPROVEN, which calibrates nothing.
+    pub unproven: Vec<String>,
+    /// Settings that the engine reported differently than for the run's own
+    /// container.
+    pub changed: Vec<ChangedSetting>,
+    /// All flipped that must, none besides those that may, nothing else is
+    /// unproven, and exactly the relaxed settings changed, as they should.
     pub holds: bool,
     /// The conversation, relative to the evidence.
     pub artifact_path: String,
+}
+
+/// A setting of a control's container that is not the run's own. Names that
+/// differ in every run are written as `SCRATCH` and `CANARY`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangedSetting {
+    /// The setting's name.
+    pub setting: String,
+    /// Its value in the run's own container, as JSON.
+    pub run: String,
+    /// Its value in the control's container, as JSON.
+    pub control: String,
 }
 
 /// Something worth knowing that is never judged.

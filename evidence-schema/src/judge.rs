@@ -64,10 +64,10 @@ pub fn judge(probe: &ProbeSpec, observations: &[Observation], raw: &RawFacts) ->
             );
         }
     }
-    if probe.id == "PR-EXEC-1" {
-        for (verdict, problem) in facts::confinement(raw) {
-            judgement.worsen(verdict, problem);
-        }
+    if probe.id == "PR-EXEC-1"
+        && let Some(problem) = facts::lock_problem(raw)
+    {
+        judgement.worsen(Verdict::Unproven, problem);
     }
     judgement
 }

@@ -14,7 +14,7 @@
 //! - **Verdict**: `PASS`, `FAIL` or `UNPROVEN`, derived by [`judge`] from
 //!   observations and raw facts.
 //! - **Control**: an extra container in which one boundary is relaxed, so that
-//!   the probe for it must flip.
+//!   the probe for it must *flip*: come to FAIL.
 //! - **Witness**: an independent view of the same container: `inside`,
 //!   `outside`, `configured`.
 //! - **Venue**: where the run took place: `vps`, `ci` or `dev`.
@@ -37,9 +37,12 @@ pub mod controls;
 pub mod errno;
 pub mod facts;
 pub mod observation;
+pub mod relaxation;
 pub mod syscalls;
 pub mod wire;
 
+#[cfg(feature = "std")]
+pub mod calibrate;
 #[cfg(feature = "std")]
 pub mod derive;
 #[cfg(feature = "std")]

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use tki_evidence::calibrate::{self, NotPassed};
 use tki_evidence::catalogue;
 use tki_evidence::derive;
 use tki_evidence::evidence::{
@@ -18,6 +19,7 @@ use tki_evidence::evidence::{
     RawFacts, Runtime, SCHEMA, Sandbox, Status, Summary, Tool, VenueFacts, Verdict, Witness,
 };
 use tki_evidence::matrix::Matrix;
+use tki_evidence::relaxation::Names;
 use tki_evidence::stamp::{self, sha256_hex};
 use tki_evidence::strict;
 use tki_evidence::transcript;
@@ -128,6 +130,13 @@ impl Bundle {
             .map(|(control, outcome)| {
                 let name = format!("control-{}.ndjson", control.name);
                 artifacts.insert(name.clone(), conversation(outcome));
+                let names = Names {
+                    scratch: &outcome.scratch,
+                    variable: &outcome.challenge.env_canary,
+                    file: &outcome.challenge.host_canary,
+                };
+                let NotPassed { flipped, unproven } =
+                    calibrate::not_passed(control, &outcome.heard, &raw);
                 ControlResult {
                     control: control.name.into(),
                     relaxed: String::new(),
@@ -135,7 +144,14 @@ impl Bundle {
                     probes: Vec::new(),
                     must_flip: Vec::new(),
                     may_flip: Vec::new(),
-                    flipped: derive::flipped(control, &outcome.heard, &raw),
+                    blinds: Vec::new(),
+                    flipped,
+                    unproven,
+                    changed: calibrate::changed(
+                        &recorded.sandbox.configured,
+                        &outcome.configured.settings,
+                        names,
+                    ),
                     holds: false,
                     artifact_path: name,
                 }

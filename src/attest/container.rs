@@ -15,7 +15,7 @@ use crate::report::text::printable;
 use crate::sandbox::profile::Profile;
 use crate::sandbox::{relax, settings};
 use std::path::Path;
-use std::time::Duration;
+use std::time::Instant;
 use tki_evidence::controls::Relaxation;
 use tki_evidence::evidence::{GateReport, OutBacking, OutsideFacts};
 use tki_evidence::observation::Phase;
@@ -55,10 +55,10 @@ pub struct Job<'a> {
     pub lacks: &'a [&'static str],
     /// Probes to run.
     pub probes: Vec<String>,
-    /// Seconds since 1970 after which the container is nobody's.
-    pub deadline: u64,
-    /// The time limit inside.
-    pub limit: Duration,
+    /// When the run, with all its containers, must have ended.
+    pub deadline: Instant,
+    /// The same in seconds since 1970: after that the container is nobody's.
+    pub nobodys_after: u64,
     /// A file of the host that must not be reachable.
     pub canary_file: &'a Path,
     /// A variable that must not be set.
@@ -80,6 +80,8 @@ pub struct Outcome {
     pub heard: Heard,
     /// What stood behind /out.
     pub out_backing: OutBacking,
+    /// The directory that held the host's side of /in and /out.
+    pub scratch: String,
     /// What the host saw of it, or why it could not look.
     pub outside: Result<OutsideFacts, String>,
     /// What the exec gate did.
@@ -190,6 +192,7 @@ fn attempt(
         challenge,
         heard,
         out_backing: scratch.backing().clone(),
+        scratch: scratch.base().to_string_lossy().into_owned(),
         outside,
         gate,
     })))
@@ -220,7 +223,7 @@ fn launch(job: &Job, name: &str, settings: Settings) -> Launch {
         labels: vec![
             (LABEL_RUN.into(), job.run_id.into()),
             (LABEL_ROLE.into(), role.into()),
-            (LABEL_DEADLINE.into(), job.deadline.to_string()),
+            (LABEL_DEADLINE.into(), job.nobodys_after.to_string()),
         ],
         image: job.image_id.into(),
         arguments: vec!["probe".into()],
@@ -306,6 +309,7 @@ fn talk(
 
 fn challenge(job: &Job, missing: Vec<String>, scratch: &Scratch) -> Challenge {
     let limits = &job.profile.limits;
+    let left = job.deadline.saturating_duration_since(Instant::now());
     let positive = |value: i64| u32::try_from(value).unwrap_or(0);
     Challenge {
         protocol: PROTOCOL,
@@ -313,7 +317,7 @@ fn challenge(job: &Job, missing: Vec<String>, scratch: &Scratch) -> Challenge {
         probes: job.probes.clone(),
         phases: vec![Phase::Engine, Phase::Locked],
         probe_deadline_ms: PROBE_DEADLINE_MS,
-        overall_deadline_ms: u32::try_from(job.limit.as_millis()).unwrap_or(u32::MAX),
+        overall_deadline_ms: u32::try_from(left.as_millis()).unwrap_or(u32::MAX),
         lock: !job.relaxations.contains(&Relaxation::LockOff),
         env_canary: job.canary_variable.into(),
         host_canary: job.canary_file.to_string_lossy().into_owned(),

@@ -1,7 +1,7 @@
 //! Runs the controls, a few at a time.
 
 use crate::attest::container::{self, Job, Outcome};
-use crate::attest::run::{Connect, random_hex};
+use crate::attest::run::{Connect, random_hex, time_left};
 use crate::cli::GateChoice;
 use crate::failure::Failure;
 use std::sync::Mutex;
@@ -14,7 +14,8 @@ const AT_ONCE: usize = 4;
 pub type ControlOutcome = (&'static Control, Outcome);
 
 /// Runs every control, each in a container of its own, over connections of its
-/// own. `template` is the job of the run itself.
+/// own, within what is left of the run's time. `template` is the job of the run
+/// itself.
 pub fn run(connect: &Connect, template: &Job) -> Result<Vec<ControlOutcome>, Failure> {
     let waiting = Mutex::new(CONTROLS.iter().rev().collect::<Vec<_>>());
     let work = || -> Result<Vec<ControlOutcome>, Failure> {
@@ -69,8 +70,11 @@ fn run_one(
         gate: GateChoice::Off,
         ..*template
     };
-    container::run(engine, &job, None).map_err(|failure| Failure {
-        message: format!("control {}: {}", control.name, failure.message),
-        ..failure
-    })
+    time_left(job.deadline, "the controls")
+        .map_err(Failure::from)
+        .and_then(|_| container::run(engine, &job, None))
+        .map_err(|failure| Failure {
+            message: format!("control {}: {}", control.name, failure.message),
+            ..failure
+        })
 }

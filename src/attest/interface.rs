@@ -3,6 +3,7 @@
 //! else, with an address reserved for documentation. It goes with the
 //! namespace. Spoken in netlink, because no other tool need be installed.
 
+use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -45,22 +46,11 @@ pub fn add(pid: i32) -> io::Result<()> {
         for name in [NEAR, FAR] {
             request(&socket, RTM_NEWLINK, 0, &set_up(name))?;
         }
-        let index = index_of(NEAR)?;
+        let index = name_to_index(&socket, NEAR)?;
         request(&socket, RTM_NEWADDR, CREATE_EXCLUSIVE, &new_address(index))
     });
     made.join()
         .unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
-}
-
-/// The kernel's number for an interface, from the table of this namespace.
-fn index_of(name: &str) -> io::Result<u32> {
-    let text = std::fs::read_to_string(format!("/proc/thread-self/net/dev_snmp6/{name}"));
-    // `ifIndex  7`; without IPv6 the order of making tells: lo is 1.
-    let found = text.ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("ifIndex"))?;
-        line.split_whitespace().nth(1)?.parse().ok()
-    });
-    Ok(found.unwrap_or(3))
 }
 
 /// struct ifinfomsg: family, padding, type, index, flags, change.

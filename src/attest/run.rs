@@ -15,7 +15,7 @@ use crate::report::text::printable;
 use crate::sandbox::command_line;
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tki_evidence::catalogue;
 use tki_evidence::evidence::{ImageIdentity, Inventory, Sandbox, Tool, VenueFacts};
 use tki_evidence::stamp::{hex, sha256_hex};
@@ -45,8 +45,8 @@ pub struct Plan<'a> {
     pub image: &'a Image,
     /// The tag that the image is loaded under.
     pub tag: &'a str,
-    /// The time limit for everything.
-    pub limit: Duration,
+    /// When everything, the controls included, must have ended.
+    pub deadline: Instant,
     /// Also run the controls, and into the limits.
     pub controls: bool,
     /// Run into the limits even without controls.
@@ -81,6 +81,17 @@ pub fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
         }
     }
     Ok(hex(&bytes))
+}
+
+/// What is left until a deadline; the error if nothing is. `during` says what
+/// would have come next.
+pub fn time_left(deadline: Instant, during: &str) -> Result<Duration, EngineError> {
+    match deadline.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(EngineError::TimedOut {
+            request: during.into(),
+        }),
+        left => Ok(left),
+    }
 }
 
 /// Runs the probes on an engine and records what happened.
@@ -118,6 +129,8 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
     // A quota beyond what the host has would be no limit, and never be seen.
     let mut profile = plan.profile.clone();
     profile.limits.cpu_millis = profile.limits.cpu_millis.min(facts.cpus * 750);
+    // Rounded up: until then the container is ours.
+    let nobodys_after = clock::now() + time_left(plan.deadline, "the launch")?.as_secs() + 1;
     let job = Job {
         run_id: &run_id,
         control: None,
@@ -133,8 +146,8 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         probes: catalogue::required(plan.controls || plan.limits)
             .map(|probe| probe.id.into())
             .collect(),
-        deadline: started + plan.limit.as_secs(),
-        limit: plan.limit,
+        deadline: plan.deadline,
+        nobodys_after,
         canary_file: &canaries.file,
         canary_variable: &canaries.variable,
         nonce: random_hex::<32>()?,

@@ -14,6 +14,7 @@ use crate::sandbox::lint::{Severity, lint};
 use crate::sandbox::minimise::minimise;
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
+use std::time::Instant;
 
 /// Reads a profile and says what it is worth.
 pub fn execute(command: &SeccompCommand, common: Common) -> Result<Exit, Failure> {
@@ -64,19 +65,19 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
             seccomp: seccomp.clone(),
             limits: Limits::default(),
         };
-        let plan = Plan {
-            venue: "dev",
-            profile: &profile,
-            image: &image,
-            tag: embedded::TAG,
-            limit: args.engine.timeout,
-            controls: false,
-            limits: true,
-            runtime: None,
-            gate: GateChoice::Off,
-            janitor: &janitor,
-        };
         for _ in 0..2 {
+            let plan = Plan {
+                venue: "dev",
+                profile: &profile,
+                image: &image,
+                tag: embedded::TAG,
+                deadline: Instant::now() + args.engine.timeout,
+                controls: false,
+                limits: true,
+                runtime: None,
+                gate: GateChoice::Off,
+                janitor: &janitor,
+            };
             match attest(&connect, &plan, &mut Progress::new(true, paint)) {
                 // Only the probes count here, not what else happens on the engine.
                 Ok(bundle) if bundle.all_passed() => return Ok(true),

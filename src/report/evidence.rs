@@ -5,6 +5,7 @@ use crate::report::text::printable;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
+use tki_evidence::calibrate::control_problems;
 use tki_evidence::evidence::{Evidence, Status, Summary, Verdict};
 
 /// The result of a run for a program.
@@ -118,6 +119,16 @@ pub fn details(evidence: &Evidence, elapsed_us: u64, paint: Paint) -> String {
             ),
         ),
         (
+            "controls",
+            match evidence.controls.len() {
+                0 => "none were run".into(),
+                all => format!(
+                    "{} of {all} hold",
+                    evidence.controls.iter().filter(|c| c.holds).count()
+                ),
+            },
+        ),
+        (
             "agreement",
             format!(
                 "{} of {} facts that two witnesses share",
@@ -164,12 +175,23 @@ pub fn conclusion(evidence: &Evidence, path: &Path, paint: Paint) -> String {
         let said = |what: &Option<String>| printable(what.as_deref().unwrap_or("-"), 60);
         let _ = writeln!(
             out,
-            "{} {}: inside {}, configured {}",
+            "{} {}: inside {}, outside {}, configured {}",
             paint.bad("witnesses disagree on"),
             printable(&row.fact, 40),
             said(&row.inside),
+            said(&row.outside),
             said(&row.configured)
         );
+    }
+    for control in evidence.controls.iter().filter(|control| !control.holds) {
+        for problem in control_problems(control, &evidence.sandbox.configured) {
+            let _ = writeln!(
+                out,
+                "{} {}",
+                paint.doubt(&format!("control {}:", printable(&control.control, 40))),
+                printable(&problem, 300)
+            );
+        }
     }
     if !evidence.inventory.unchanged {
         let _ = writeln!(

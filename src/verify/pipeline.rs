@@ -10,10 +10,11 @@ use crate::verify::artifacts::{self, Checked};
 use crate::verify::step::{Finding, Outcome, Step, decide};
 use crate::verify::transcripts;
 use std::path::Path;
+use tki_evidence::calibrate;
 use tki_evidence::catalogue;
 use tki_evidence::controls::CONTROLS;
 use tki_evidence::derive;
-use tki_evidence::evidence::{Evidence, SCHEMA, Status, Verdict};
+use tki_evidence::evidence::{Evidence, OutsideFacts, SCHEMA, Status, Verdict};
 use tki_evidence::matrix::Matrix;
 use tki_evidence::settings;
 use tki_evidence::stamp;
@@ -78,6 +79,7 @@ pub fn verify(
     checks.derived();
     checks.sandbox();
     checks.witnesses();
+    checks.outside();
     checks.inventory();
     checks.verdicts();
     checks.controls(there.then_some(folder));
@@ -200,14 +202,9 @@ impl Checks<'_> {
         let broken: Vec<String> = evidence
             .controls
             .iter()
-            .filter(|control| !control.holds)
-            .map(|control| {
-                format!(
-                    "{} flipped {} instead of {}",
-                    control.control,
-                    control.flipped.join(" "),
-                    control.must_flip.join(" ")
-                )
+            .filter_map(|control| {
+                let why = calibrate::control_problems(control, &evidence.sandbox.configured);
+                (!why.is_empty()).then(|| format!("{}: {}", control.control, why.join(", ")))
             })
             .collect();
         let names = evidence
@@ -240,7 +237,7 @@ impl Checks<'_> {
         self.add(
             "EV-CONTROLS",
             outcome,
-            "every control flips its probes, no more and no fewer",
+            "every control changes its settings and flips its probes, no more and no fewer",
             got,
             "controls",
             "run with --controls safe, and keep the artifact directory beside the evidence",
@@ -448,6 +445,34 @@ impl Checks<'_> {
             got,
             "witnesses",
             "two views of the same container contradict each other: reject it",
+        );
+    }
+
+    /// The host's view is there or it is not; what is not there is never filled
+    /// in by somebody else's.
+    fn outside(&mut self) {
+        let view = &self.evidence.witnesses.outside;
+        let texts = &self.evidence.raw.outside;
+        let nothing = *texts == OutsideFacts::default();
+        let (outcome, got) = match (view.available, nothing) {
+            (true, false) => (Outcome::Ok, format!("{} facts", view.facts.len())),
+            (true, true) => (
+                Outcome::False,
+                "it is said to be there, and is empty".into(),
+            ),
+            (false, true) => (Outcome::NotChecked, view.source.clone()),
+            (false, false) => (
+                Outcome::False,
+                "it is said to be missing, and is there".into(),
+            ),
+        };
+        self.add(
+            "EV-OUTSIDE",
+            outcome,
+            "the container as its host saw it",
+            got,
+            "witnesses.outside",
+            "run as root on the engine's own host if you need the host as a witness",
         );
     }
 

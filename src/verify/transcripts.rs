@@ -3,12 +3,12 @@
 
 use crate::verify::artifacts::read_checked;
 use std::path::Path;
+use tki_evidence::calibrate::{self, NotPassed};
 use tki_evidence::catalogue;
 use tki_evidence::controls::{self, Relaxation};
-use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, RawFacts};
 use tki_evidence::transcript::{self, Heard};
-use tki_evidence::wire::Challenge;
+use tki_evidence::wire::{Challenge, Limits};
 
 fn conversation(
     evidence: &Evidence,
@@ -57,31 +57,61 @@ pub fn compare_run(evidence: &Evidence, folder: &Path) -> Result<usize, String> 
     Ok(heard.observations.len())
 }
 
-/// Recomputes which probes flipped in each control.
+/// What every inspector of a run is told alike. Whether /out has a size of its
+/// own depends on what stands behind it, which is shown elsewhere.
+fn terms(challenge: &Challenge) -> (&str, &str, Limits) {
+    let limits = Limits {
+        out_bytes: 0,
+        ..challenge.limits
+    };
+    (&challenge.env_canary, &challenge.host_canary, limits)
+}
+
+/// Recomputes which probes flipped in each control. Each has a conversation of
+/// its own, which is neither the run's nor another control's.
 pub fn compare_controls(evidence: &Evidence, folder: &Path) -> Result<(), String> {
-    let mut nonces = Vec::new();
+    let run = evidence.probes.first().ok_or("there are no probes")?;
+    let mut known = vec![conversation(evidence, folder, &run.artifact_path)?];
     for result in &evidence.controls {
         let Some(control) = controls::find(&result.control) else {
             return Err(format!("{} is no control", result.control));
         };
+        let wrong = |what: &str| Err(format!("{}: {what}", control.name));
         let (challenge, heard) = conversation(evidence, folder, &result.artifact_path)?;
         let asked = challenge.probes.iter().map(String::as_str);
         if !asked.eq(controls::probes(control)) {
-            return Err(format!(
-                "{}: the inspector was asked something else",
-                control.name
-            ));
+            return wrong("the inspector was asked something else");
         }
         if challenge.lock == control.relaxations.contains(&Relaxation::LockOff) {
-            return Err(format!("{}: the lock was not as it says", control.name));
+            return wrong("the lock was not as it says");
         }
-        if nonces.contains(&challenge.nonce) {
-            return Err(format!("{}: the same conversation twice", control.name));
+        if known
+            .iter()
+            .any(|(other, _)| terms(other) != terms(&challenge))
+        {
+            return wrong("it was asked with other limits or canaries than the run");
         }
-        nonces.push(challenge.nonce);
-        if derive::flipped(control, &heard, &evidence.raw) != result.flipped {
-            return Err(format!("{}: something else flipped", control.name));
+        if known
+            .iter()
+            .any(|(other, _)| other.nonce == challenge.nonce)
+        {
+            return wrong("its nonce is that of another conversation");
         }
+        // Another nonce in the same words: no two inspectors see and take the
+        // same to the microsecond.
+        let same_words = |other: &Heard| {
+            other.elapsed_us == heard.elapsed_us
+                && other.raw == heard.raw
+                && other.observations == heard.observations
+        };
+        if known.iter().any(|(_, other)| same_words(other)) {
+            return wrong("its conversation is another one under another nonce");
+        }
+        let NotPassed { flipped, unproven } = calibrate::not_passed(control, &heard, &evidence.raw);
+        if flipped != result.flipped || unproven != result.unproven {
+            return wrong("something else flipped");
+        }
+        known.push((challenge, heard));
     }
     Ok(())
 }

@@ -132,7 +132,7 @@ pub fn whole_engine() -> RwLockWriteGuard<'static, ()> {
 pub fn attest(out: &Path, arguments: &[&str]) -> Said {
     let mut command = tool();
     command.arg("run").arg("--out").arg(out).args(arguments);
-    // Twenty more containers would only be in the way of most tests.
+    // So many more containers would only be in the way of most tests.
     if !arguments.contains(&"--controls") {
         command.args(["--controls", "none"]);
     }

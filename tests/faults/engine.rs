@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn no_engine_is_unreachable() {
@@ -132,6 +133,30 @@ fn what_is_not_an_engine_is_not_taken_for_one() {
     );
     said.failed(3, "run.timeout");
     nothing_written(out.path());
+}
+
+/// The time limit is the whole run's: a control that hangs uses up the same one,
+/// and is named.
+#[test]
+fn a_control_that_hangs_ends_with_the_runs_own_time_limit() {
+    let _engine = whole_engine();
+    let out = tempfile::tempdir().unwrap();
+    // The run's own container is asked about first; what comes then are controls.
+    let asked = AtomicUsize::new(0);
+    let proxy = Proxy::with(move |request| {
+        if request.is_inspect() && asked.fetch_add(1, Ordering::SeqCst) > 0 {
+            Reaction::Silence
+        } else {
+            Reaction::Pass
+        }
+    });
+    let host = proxy.host();
+    let arguments = ["--venue", "vps", "--controls", "safe", "--timeout", "10"];
+    let said = attest(out.path(), &[&arguments[..], &["--host", &host]].concat());
+    said.failed(3, "run.timeout");
+    assert!(said.stderr.contains("control "), "{said:?}");
+    nothing_written(out.path());
+    nothing_left(&proxy);
 }
 
 /// The engine answers at first, then no longer, at each request of a run.

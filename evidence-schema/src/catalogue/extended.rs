@@ -70,7 +70,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         requirements: &["R6"],
         operation: "kexec, modules, reboot, acct, quotactl, swapon",
         expected: "denied EPERM or ENOSYS",
-        reason: "nothing that administers the host",
+        reason: "nothing that administers the host; all but quotactl needs a capability as well, so \
+                 quotactl alone shows what the filter denies",
         phases: ENGINE,
         required_phases: ENGINE,
         heavy: false,
@@ -658,7 +659,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
     ProbeSpec {
         id: "XP-LIM-CPU",
         requirements: &["R9"],
-        operation: "two busy children for a few periods of the quota",
+        operation: "two busy children for some periods of the quota",
         expected: "throttled, by the kernel's own count",
         reason: "processors of the host are shared",
         phases: ENGINE,

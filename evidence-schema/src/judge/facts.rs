@@ -219,21 +219,10 @@ fn foreign(mount: &Mount) -> Option<String> {
     (!expected).then(|| format!("unexpected mount {} ({})", point, mount.fs_type))
 }
 
-/// What PR-EXEC-1 needs of the process's status besides the denials themselves:
-/// no way to gain privilege, and a lock that really was stacked.
-pub fn confinement(raw: &RawFacts) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let mut require =
-        |name: &str, wanted: &[&str]| match facts::status_field(&raw.proc_self_status, name) {
-            None => problems.push((Verdict::Unproven, format!("status has no {name}"))),
-            Some(value) if wanted.contains(&value) => {}
-            Some(value) => problems.push((Verdict::Fail, format!("{name} is {value}"))),
-        };
-    require("NoNewPrivs", &["1"]);
-    require("Seccomp", &["2"]);
-    for set in facts::CAPABILITY_SETS {
-        require(set, &["0000000000000000"]);
-    }
+/// What PR-EXEC-1 needs besides the denials themselves: they are the lock's, so
+/// it must really have been stacked. That no privilege is to be gained otherwise
+/// is for the probes of identity to say.
+pub fn lock_problem(raw: &RawFacts) -> Option<String> {
     let filters = |status: &str| -> Option<u32> {
         facts::status_field(status, "Seccomp_filters")?.parse().ok()
     };
@@ -242,14 +231,12 @@ pub fn confinement(raw: &RawFacts) -> Vec<Problem> {
         filters(&raw.proc_self_status),
         filters(&raw.proc_self_status_locked),
     ) {
-        (Some(before), Some(after)) if before.checked_add(1) == Some(after) => {}
-        (None, None) if !raw.proc_self_status_locked.is_empty() => {}
-        (before, after) => problems.push((
-            Verdict::Unproven,
-            format!("the lock was not stacked: filters {before:?} before, {after:?} after"),
+        (Some(before), Some(after)) if before.checked_add(1) == Some(after) => None,
+        (None, None) if !raw.proc_self_status_locked.is_empty() => None,
+        (before, after) => Some(format!(
+            "the lock was not stacked: filters {before:?} before, {after:?} after"
         )),
     }
-    problems
 }
 
 fn one_of(reading: &str, wanted: &[&str]) -> Vec<Problem> {

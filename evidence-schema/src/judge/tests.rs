@@ -204,6 +204,14 @@ fn a_kill_by_the_filter_counts_where_eperm_does() {
 #[test]
 fn raw_facts_overrule_readings() {
     type Change = fn(&mut RawFacts);
+    fn status(raw: &mut RawFacts, from: &str, to: &str) {
+        let changed = raw.proc_self_status.replace(from, to);
+        assert_ne!(changed, raw.proc_self_status);
+        raw.proc_self_status = changed;
+    }
+    let no_new_privs_off: Change = |r| status(r, "NoNewPrivs:\t1", "NoNewPrivs:\t0");
+    let seccomp_off: Change = |r| status(r, "Seccomp:\t2", "Seccomp:\t0");
+    let a_capability: Change = |r| status(r, "CapEff:\t0", "CapEff:\t8");
     let cases: &[(&str, Change, Verdict)] = &[
         (
             "PR-NET-2",
@@ -229,25 +237,13 @@ fn raw_facts_overrule_readings() {
         ),
         ("PR-ENV-1", |r| r.env_keyset.clear(), Verdict::Fail),
         ("PR-MOUNT-1", |r| r.mountinfo.clear(), Verdict::Unproven),
-        (
-            "PR-EXEC-1",
-            |r| {
-                r.proc_self_status = r
-                    .proc_self_status
-                    .replace("NoNewPrivs:\t1", "NoNewPrivs:\t0")
-            },
-            Verdict::Fail,
-        ),
-        (
-            "PR-EXEC-1",
-            |r| r.proc_self_status = r.proc_self_status.replace("Seccomp:\t2", "Seccomp:\t0"),
-            Verdict::Fail,
-        ),
-        (
-            "PR-EXEC-1",
-            |r| r.proc_self_status = r.proc_self_status.replace("CapEff:\t0", "CapEff:\t8"),
-            Verdict::Fail,
-        ),
+        ("XP-ID-NNP", no_new_privs_off, Verdict::Fail),
+        ("XP-ID-SECCOMP", seccomp_off, Verdict::Fail),
+        ("XP-ID-CAPS", a_capability, Verdict::Fail),
+        // Each of these facts has a probe of its own, and only that one.
+        ("PR-EXEC-1", no_new_privs_off, Verdict::Pass),
+        ("PR-EXEC-1", seccomp_off, Verdict::Pass),
+        ("PR-EXEC-1", a_capability, Verdict::Pass),
         (
             "PR-EXEC-1",
             |r| r.proc_self_status.clear(),

@@ -16,7 +16,7 @@ pub const READ_ONLY_INPUT: &[Operation] = &[
     ("truncate(/in)", |_| {
         Outcome::attempt(sys::truncate(INPUT, 0), &[])
     }),
-    ("unlink(/in)", |_| Outcome::attempt(sys::unlink(INPUT), &[])),
+    ("unlink(/in)", |_| attempt_unlink(INPUT)),
     ("chmod(/in)", |_| {
         Outcome::attempt(sys::chmod(INPUT, 0o600), &[])
     }),
@@ -69,6 +69,18 @@ pub const OUTPUT: &[Operation] = &[
 
 const OUTPUT_FILE: &CStr = c"/out/tki-probe-output";
 const CONTENT: &[u8] = b"tki-attest writes here and nowhere else\n";
+
+/// Puts a file in the place of one that could be removed: the operations after
+/// this one need it.
+fn attempt_unlink(path: &CStr) -> Outcome {
+    let result = sys::unlink(path);
+    if result.is_ok()
+        && let Ok(fd) = sys::open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
+    {
+        sys::close(fd);
+    }
+    Outcome::attempt(result, &[])
+}
 
 /// Creates a file; removes it again should that work.
 fn attempt_create(path: &CStr) -> Outcome {

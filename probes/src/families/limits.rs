@@ -5,6 +5,8 @@ use super::{Context, Operation, in_child};
 use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Ended, Errno, Mapping, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY};
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::ffi::CStr;
 use tki_evidence::facts;
@@ -129,12 +131,26 @@ fn open_until_denied(context: &Context) -> Outcome {
     outcome
 }
 
-/// How many periods the busy children may last.
-const MOST_PERIODS: u64 = 40;
+/// How many periods the busy children last at a time.
+const PERIODS: u64 = 20;
+/// How often that is tried on a machine that has no time to spare.
+const ATTEMPTS: u32 = 12;
+
+/// What a while of more work than the quota has room for showed.
+enum Busy {
+    /// The kernel's own count says that it held the container back.
+    HeldBack,
+    /// More time was used than the quota has.
+    BeyondQuota,
+    /// Too little was used to say: others had the processors.
+    TooLittle,
+}
 
 /// More work than the quota has room for, until the kernel's own count says
 /// that it held the container back. If it never does, the time that was used
-/// tells a quota that is not there from a machine that was too busy to use it.
+/// tells a quota that is not there from a machine that was too busy to use it,
+/// and on such a machine a quota of the kernel's that is larger than it should
+/// be settles it: that one could not have held anything back.
 fn throttling(context: &Context) -> Outcome {
     let period = u64::from(context.limits.cpu_period_us);
     let quota = u64::from(context.limits.cpu_quota_us);
@@ -144,9 +160,31 @@ fn throttling(context: &Context) -> Outcome {
     let Some(before) = throttled() else {
         return Outcome::error("the cgroup's cpu.stat cannot be read");
     };
+    for _ in 0..ATTEMPTS {
+        match keep_busy(period, quota, before) {
+            Ok(Busy::HeldBack) => return Outcome::fact("throttled".into()),
+            Ok(Busy::BeyondQuota) => return Outcome::fact("not throttled".into()),
+            Ok(Busy::TooLittle) => {}
+            Err(errno) => return Outcome::not_reached("fork", errno),
+        }
+    }
+    match kernel_quota() {
+        Some((Some(found), of)) if found * period <= quota * of => {
+            Outcome::error("the machine was too busy to use more than the quota")
+        }
+        Some((Some(found), of)) => Outcome::fact(format!(
+            "not throttled: the kernel's quota is {found} us of {of} us"
+        )),
+        Some((None, _)) => Outcome::fact("not throttled: the kernel has no quota".into()),
+        None => Outcome::error("too busy to use more than the quota, which cannot be read"),
+    }
+}
+
+fn keep_busy(period: u64, quota: u64, before: u64) -> sys::Result<Busy> {
     let started = sys::now_us();
-    let until = started + MOST_PERIODS * period;
+    let until = started + PERIODS * period;
     let mut children = Vec::new();
+    let mut failed = None;
     for _ in 0..2 {
         match sys::fork() {
             Ok(None) => {
@@ -154,11 +192,11 @@ fn throttling(context: &Context) -> Outcome {
                 sys::exit(0)
             }
             Ok(Some(pid)) => children.push(pid),
-            Err(errno) => return Outcome::not_reached("fork", errno),
+            Err(errno) => failed = Some(errno),
         }
     }
     let mut held_back = false;
-    while !held_back && sys::now_us() < until {
+    while failed.is_none() && !held_back && sys::now_us() < until {
         let _ = sys::poll(&mut [], period / 1000 + 1);
         held_back = throttled().is_some_and(|count| count > before);
     }
@@ -168,23 +206,44 @@ fn throttling(context: &Context) -> Outcome {
         used += sys::wait_for_usage(pid).unwrap_or(0);
     }
     let room = (sys::now_us() - started) * quota / period;
-    if held_back {
-        Outcome::fact("throttled".into())
-    } else if used > room {
-        Outcome::fact("not throttled".into())
-    } else {
-        Outcome::error("the machine was too busy to use more than the quota")
+    match failed {
+        Some(errno) => Err(errno),
+        None if held_back => Ok(Busy::HeldBack),
+        None if used > room => Ok(Busy::BeyondQuota),
+        None => Ok(Busy::TooLittle),
     }
 }
 
+/// Where the container's own CPU group may be mounted, in either version.
+const CPU_GROUPS: &[&str] = &[
+    "/sys/fs/cgroup/cpu",
+    "/sys/fs/cgroup/cpu,cpuacct",
+    "/sys/fs/cgroup",
+];
+
+fn read_cpu(name: &str) -> Option<String> {
+    CPU_GROUPS.iter().find_map(|group| {
+        let path = io::c_path(&format!("{group}/{name}")).ok()?;
+        io::read_text(&path).ok()
+    })
+}
+
 fn throttled() -> Option<u64> {
-    let places = [
-        c"/sys/fs/cgroup/cpu/cpu.stat",
-        c"/sys/fs/cgroup/cpu,cpuacct/cpu.stat",
-        c"/sys/fs/cgroup/cpu.stat",
-    ];
-    let text = places
-        .into_iter()
-        .find_map(|path| io::read_text(path).ok())?;
-    facts::stat_row(&text, "nr_throttled")
+    facts::stat_row(&read_cpu("cpu.stat")?, "nr_throttled")
+}
+
+/// What the kernel itself says the quota is, if it has one, and its period.
+fn kernel_quota() -> Option<(Option<u64>, u64)> {
+    let (quota, period) = match read_cpu("cpu.max") {
+        Some(both) => {
+            let (quota, period) = both.trim().split_once(' ')?;
+            (String::from(quota), String::from(period))
+        }
+        None => (
+            read_cpu("cpu.cfs_quota_us")?,
+            read_cpu("cpu.cfs_period_us")?,
+        ),
+    };
+    // Without a quota version 1 says -1, version 2 `max`.
+    Some((quota.trim().parse().ok(), period.trim().parse().ok()?))
 }

@@ -1,0 +1,353 @@
+//! What controls show: whether each of them holds, and what the probes that
+//! failed there stand on.
+
+use crate::catalogue;
+use crate::controls::{self, Control};
+use crate::evidence::{ChangedSetting, ControlResult, ProbeResult, RawFacts, Verdict};
+use crate::judge;
+use crate::relaxation::{self, Names, SAME};
+use crate::settings::{self, Settings};
+use crate::transcript::Heard;
+
+/// What the controls show about each probe: which of them made it fail, which
+/// layers stand between it and success, and how many of them at least had to go.
+/// A control that does not hold shows nothing.
+pub fn calibrate(probes: &mut [ProbeResult], controls: &mut [ControlResult], run: &Settings) {
+    for control in controls.iter_mut() {
+        // What must flip is ours to say, not the bundle's.
+        if let Some(known) = controls::find(&control.control) {
+            let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
+            control.relaxed = known.relaxed.to_owned();
+            control.layers = list(known.layers);
+            control.probes = controls::probes(known).map(str::to_owned).collect();
+            control.must_flip = list(known.must_flip);
+            control.may_flip = list(known.may_flip);
+            control.blinds = list(known.blinds);
+        }
+        control.holds = control_problems(control, run).is_empty();
+    }
+    for probe in probes {
+        let flipping: Vec<&ControlResult> = controls
+            .iter()
+            .filter(|control| control.holds && control.flipped.contains(&probe.probe_id))
+            .collect();
+        // A set of layers that holds a smaller one shows nothing more than it.
+        let within = |small: &[String], large: &[String]| {
+            small.len() < large.len() && small.iter().all(|layer| large.contains(layer))
+        };
+        let smallest = flipping.iter().map(|control| control.layers.len()).min();
+        let mut layers: Vec<String> = flipping
+            .iter()
+            .filter(|one| {
+                !flipping
+                    .iter()
+                    .any(|other| within(&other.layers, &one.layers))
+            })
+            .flat_map(|control| control.layers.iter().cloned())
+            .collect();
+        layers.sort();
+        layers.dedup();
+        probe.calibrated_by = flipping.iter().map(|c| c.control.clone()).collect();
+        probe.denied_by = layers;
+        probe.layers = u32::try_from(smallest.unwrap_or(0)).unwrap_or(u32::MAX);
+    }
+}
+
+/// Why a control does not hold, one line each: what flipped or could not be
+/// tried, and settings that changed without being what it relaxes.
+pub fn control_problems(result: &ControlResult, run: &Settings) -> Vec<String> {
+    let Some(control) = controls::find(&result.control) else {
+        return vec!["no such control".into()];
+    };
+    let mut problems = Vec::new();
+    if !control.flips(&result.flipped, &result.unproven) {
+        problems.push(format!(
+            "flipped {} instead of {}{}",
+            named(&result.flipped),
+            named(control.must_flip),
+            match result.unproven.as_slice() {
+                [] => String::new(),
+                unproven => format!(", unproven {}", named(unproven)),
+            }
+        ));
+    }
+    let expected = expected_changes(control, run);
+    for found in result.changed.iter().filter(|c| !expected.contains(c)) {
+        problems.push(format!(
+            "{} was changed from {} to {}",
+            found.setting, found.run, found.control
+        ));
+    }
+    for missing in expected.iter().filter(|c| !result.changed.contains(c)) {
+        problems.push(format!(
+            "{} was not changed from {} to {}",
+            missing.setting, missing.run, missing.control
+        ));
+    }
+    if result.changed.len() > expected.len() && problems.is_empty() {
+        problems.push("a changed setting is named twice".into());
+    }
+    problems
+}
+
+fn named(probes: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = probes.iter().map(AsRef::as_ref).collect();
+    match names.as_slice() {
+        [] => "nothing".into(),
+        names => names.join(" "),
+    }
+}
+
+/// The settings in which a control's container differs from the run's own, as
+/// the engine reported both.
+pub fn changed(run: &Settings, control: &Settings, names: Names) -> Vec<ChangedSetting> {
+    differences(&as_run(run), &relaxation::comparable(control, names))
+}
+
+/// The same as it should be: the control's relaxations and nothing else.
+fn expected_changes(control: &Control, run: &Settings) -> Vec<ChangedSetting> {
+    let run = as_run(run);
+    let mut relaxed = run.clone();
+    for relaxation in control.relaxations {
+        relaxation::relax(*relaxation, &mut relaxed, SAME);
+    }
+    differences(&run, &relaxation::comparable(&relaxed, SAME))
+}
+
+/// The run's own settings, comparable with a control's.
+fn as_run(run: &Settings) -> Settings {
+    let input = run.binds.iter().find(|bind| bind.target == "/in");
+    let scratch = input.and_then(|bind| bind.source.strip_suffix("/in"));
+    let names = Names {
+        scratch: scratch.unwrap_or(SAME.scratch),
+        ..SAME
+    };
+    relaxation::comparable(run, names)
+}
+
+fn differences(run: &Settings, control: &Settings) -> Vec<ChangedSetting> {
+    settings::deviations(run, control)
+        .into_iter()
+        .map(|found| ChangedSetting {
+            setting: found.setting,
+            run: found.declared,
+            control: found.configured,
+        })
+        .collect()
+}
+
+/// What the probes of a control came to, as far as they did not pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NotPassed {
+    /// Probes that came to FAIL, sorted.
+    pub flipped: Vec<String>,
+    /// Probes that came to UNPROVEN, sorted.
+    pub unproven: Vec<String>,
+}
+
+/// Judges the probes of a control by the same rules as those of the run itself,
+/// against the profile that stood there.
+pub fn not_passed(control: &Control, heard: &Heard, run: &RawFacts) -> NotPassed {
+    let raw = RawFacts {
+        host_namespaces: run.host_namespaces.clone(),
+        seccomp_profile: control
+            .profile()
+            .map_or_else(|| run.seccomp_profile.clone(), str::to_owned),
+        ..heard.raw.clone()
+    };
+    let mut found = NotPassed::default();
+    for probe in controls::probes(control).filter_map(catalogue::find) {
+        let seen = heard.observations_of(probe.id);
+        match judge::judge(probe, &seen, &raw).verdict {
+            Verdict::Pass => {}
+            Verdict::Fail => found.flipped.push(probe.id.to_owned()),
+            Verdict::Unproven => found.unproven.push(probe.id.to_owned()),
+        }
+    }
+    found.flipped.sort();
+    found.unproven.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controls::CONTROLS;
+    use crate::settings::{Bind, Tmpfs, Ulimit};
+
+    fn run_settings(scratch: &str) -> Settings {
+        let bind = |name: &str, read_only| Bind {
+            source: format!("{scratch}{name}"),
+            target: name.into(),
+            read_only,
+        };
+        let text = String::from;
+        Settings {
+            network: text("none"),
+            ipc: text("none"),
+            pid: text("private"),
+            uts: text("private"),
+            userns: text("default"),
+            cgroupns: text("private"),
+            hostname: text("sandbox"),
+            privileged: false,
+            read_only_rootfs: true,
+            user: text("7:7"),
+            env: Vec::new(),
+            binds: vec![bind("/in", true), bind("/out", false)],
+            tmpfs: vec![Tmpfs {
+                target: text("/tmp"),
+                options: text("rw,noexec,size=1024,mode=1777"),
+            }],
+            cap_add: Vec::new(),
+            cap_drop: vec![text("ALL")],
+            no_new_privileges: true,
+            seccomp: "0".repeat(64),
+            system_paths_masked: true,
+            devices: Vec::new(),
+            pids_limit: 8,
+            memory_bytes: 1024,
+            memory_swap_bytes: 0,
+            cpu_period_us: 2000,
+            cpu_quota_us: 3000,
+            ulimits: vec![Ulimit {
+                name: text("nofile"),
+                soft: 64,
+                hard: 64,
+            }],
+            auto_remove: true,
+            log_driver: text("none"),
+        }
+    }
+
+    const NAMES: Names = Names {
+        scratch: "/run/b",
+        variable: "TKI_CANARY_7",
+        file: "/opt/tool",
+    };
+
+    /// What a launcher that does as it should would record.
+    fn result_of(control: &Control, change: impl Fn(&mut Settings)) -> ControlResult {
+        let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
+        let mut there = run_settings(NAMES.scratch);
+        for relaxation in control.relaxations {
+            relaxation::relax(*relaxation, &mut there, NAMES);
+        }
+        // The engine's own order and spelling.
+        there.binds.reverse();
+        for capability in &mut there.cap_add {
+            capability.insert_str(0, "CAP_");
+        }
+        change(&mut there);
+        ControlResult {
+            control: control.name.into(),
+            relaxed: String::new(),
+            layers: Vec::new(),
+            probes: Vec::new(),
+            must_flip: Vec::new(),
+            may_flip: Vec::new(),
+            blinds: Vec::new(),
+            flipped: list(control.must_flip),
+            unproven: list(control.blinds),
+            changed: changed(&run_settings("/run/a"), &there, NAMES),
+            holds: false,
+            artifact_path: String::new(),
+        }
+    }
+
+    #[test]
+    fn every_control_holds_with_its_relaxations_and_with_nothing_else() {
+        let run = run_settings("/run/a");
+        type Hidden = fn(&mut Settings);
+        let hidden: &[Hidden] = &[
+            |s| s.privileged = true,
+            |s| s.network = "host".into(),
+            |s| s.auto_remove = false,
+            |s| s.cap_drop.clear(),
+            |s| s.cap_add.push("SYS_ADMIN".into()),
+            |s| s.env.push("SECRET".into()),
+            |s| s.devices.push("/dev/sda:/dev/sda".into()),
+            |s| s.pids_limit += 1,
+            |s| {
+                s.binds.push(Bind {
+                    source: "/run/docker.sock".into(),
+                    target: "/run/docker.sock".into(),
+                    read_only: false,
+                });
+            },
+        ];
+        for control in CONTROLS {
+            let result = result_of(control, |_| {});
+            assert_eq!(control_problems(&result, &run), [""; 0], "{}", control.name);
+            for (index, hidden) in hidden.iter().enumerate() {
+                let result = result_of(control, hidden);
+                let problems = control_problems(&result, &run);
+                assert!(!problems.is_empty(), "{}: {index}", control.name);
+            }
+            let mut silent = result.clone();
+            silent.changed.clear();
+            let relaxes_a_setting = !result.changed.is_empty();
+            let found = control_problems(&silent, &run);
+            assert_eq!(!found.is_empty(), relaxes_a_setting, "{}", control.name);
+        }
+    }
+
+    /// Where a host's names come from must not matter, and nothing else of the
+    /// run may be taken for a change.
+    #[test]
+    fn names_of_the_run_are_no_change() {
+        let host_file = controls::find("host-file").unwrap();
+        let found = result_of(host_file, |_| {}).changed;
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].setting, "binds");
+        assert!(found[0].control.contains("\"SCRATCH/in\""), "{found:?}");
+        assert!(found[0].control.contains("\"CANARY\""), "{found:?}");
+        assert!(!found[0].control.contains("/opt/tool"), "{found:?}");
+        let lock = controls::find("lock").unwrap();
+        assert_eq!(result_of(lock, |_| {}).changed, []);
+    }
+
+    #[test]
+    fn layers_are_the_smallest_sets_that_had_to_go() {
+        let run = run_settings("/run/a");
+        let probe = |id: &str| {
+            let spec = catalogue::find(id).unwrap();
+            let matrix = crate::matrix::Matrix::rev4();
+            let raw = RawFacts::default();
+            crate::derive::probe_result(spec, Vec::new(), &raw, &matrix, String::new())
+        };
+        let mut probes = ["PR-NET-1", "PR-NET-2", "PR-EXEC-1", "XP-FD"].map(probe);
+        let mut results: Vec<ControlResult> =
+            CONTROLS.iter().map(|c| result_of(c, |_| {})).collect();
+        calibrate(&mut probes, &mut results, &run);
+        assert!(results.iter().all(|result| result.holds));
+        let shown = |probe: &ProbeResult| {
+            let by = probe.calibrated_by.join(" ");
+            (by, probe.denied_by.join(" "), probe.layers)
+        };
+        let row = |by: &str, denied: &str, layers| (by.to_owned(), denied.to_owned(), layers);
+        assert_eq!(
+            shown(&probes[0]),
+            row("seccomp seccomp-network", "seccomp", 1)
+        );
+        assert_eq!(
+            shown(&probes[1]),
+            row("seccomp-network network", "namespace", 1)
+        );
+        // What is only UNPROVEN in a control is not calibrated by it.
+        assert_eq!(shown(&probes[2]), row("lock", "lock", 1));
+        assert_eq!(shown(&probes[3]), row("", "", 0));
+
+        // Without the control in which one layer is enough, both have to go.
+        results.retain(|result| result.control != "network");
+        calibrate(&mut probes, &mut results, &run);
+        assert_eq!(
+            shown(&probes[1]),
+            row("seccomp-network", "namespace seccomp", 2)
+        );
+        // A control that does not hold shows nothing.
+        results[1].unproven.push("XP-FD".into());
+        calibrate(&mut probes, &mut results, &run);
+        assert_eq!(shown(&probes[1]), row("", "", 0));
+    }
+}

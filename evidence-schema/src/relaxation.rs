@@ -1,0 +1,191 @@
+//! What a control changes about the sandbox: as names, and as a function from
+//! settings to settings. `run` applies it before it launches a control; `derive`
+//! applies it to the run's own settings and so knows what may have changed.
+
+/// What a control changes about the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relaxation {
+    /// No seccomp profile.
+    SeccompOff,
+    /// A pair of virtual interfaces that lead to each other, with an address.
+    Interface,
+    /// The root file system is writable.
+    RootfsWritable,
+    /// /in is writable.
+    InWritable,
+    /// /out is read-only.
+    OutReadOnly,
+    /// A variable in the environment.
+    EnvCanary,
+    /// A socket called docker.sock in /in, which nobody serves.
+    DecoySocket,
+    /// An empty directory of the host at /host.
+    ExtraBind,
+    /// The launcher's own executable at its own path.
+    CanaryBind,
+    /// A capability in the bounding set.
+    Capability,
+    /// The no-new-privileges bit is not set.
+    NewPrivileges,
+    /// The targeted-deny profile, whichever the run uses. Without
+    /// no-new-privileges an engine loads the filter while it still has to
+    /// change its user, which an allow-list made for the inspector forbids.
+    TargetedDeny,
+    /// The user is root, without capabilities.
+    RootUser,
+    /// /tmp without noexec.
+    ExecTmpfs,
+    /// A file with the set-user-id bit in /in.
+    SuidDecoy,
+    /// Another host name.
+    Hostname,
+    /// Paths of /proc and /sys are neither masked nor frozen.
+    SystemPaths,
+    /// The null device under another name.
+    Device,
+    /// Four times as many processes.
+    PidsLimit,
+    /// Four times as much memory.
+    MemoryLimit,
+    /// A file system behind /out four times as large.
+    OutSize,
+    /// A /tmp four times as large.
+    TmpSize,
+    /// Four times as many open files.
+    NofileLimit,
+    /// A CPU quota beyond what two processes use.
+    CpuQuota,
+    /// The inspector does not stack its own filter.
+    LockOff,
+}
+
+#[cfg(feature = "std")]
+pub use on_settings::*;
+
+#[cfg(feature = "std")]
+mod on_settings {
+    use super::Relaxation;
+    use crate::settings::{Bind, Settings, Tmpfs};
+    use crate::stamp::sha256_hex;
+
+    /// How much larger a relaxed limit is. Probes try up to twice the limit.
+    pub const FACTOR: i64 = 4;
+
+    /// What is called differently in every run.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Names<'a> {
+        /// The directory that holds the host's side of /in and /out.
+        pub scratch: &'a str,
+        /// The variable that only a control sees.
+        pub variable: &'a str,
+        /// The file of the host that only a control sees.
+        pub file: &'a str,
+    }
+
+    /// The names by which settings of different containers are compared.
+    pub const SAME: Names<'static> = Names {
+        scratch: "SCRATCH",
+        variable: "CANARY",
+        file: "CANARY",
+    };
+
+    /// Changes settings as a relaxation says. Those that concern the host's
+    /// side or the challenge change none.
+    pub fn relax(relaxation: Relaxation, settings: &mut Settings, names: Names) {
+        let bind = |source: String, target: &str| Bind {
+            source,
+            target: target.into(),
+            read_only: true,
+        };
+        match relaxation {
+            Relaxation::SeccompOff => settings.seccomp = "unconfined".into(),
+            Relaxation::TargetedDeny => {
+                settings.seccomp = sha256_hex(crate::TARGETED_DENY.as_bytes());
+            }
+            Relaxation::RootfsWritable => settings.read_only_rootfs = false,
+            Relaxation::InWritable => set_read_only(settings, "/in", false),
+            Relaxation::OutReadOnly => set_read_only(settings, "/out", true),
+            Relaxation::EnvCanary => settings.env.push(names.variable.into()),
+            Relaxation::ExtraBind => {
+                let folder = format!("{}/extra", names.scratch);
+                settings.binds.push(bind(folder, "/host"));
+            }
+            Relaxation::CanaryBind => settings.binds.push(bind(names.file.into(), names.file)),
+            Relaxation::Capability => settings.cap_add.push("NET_BIND_SERVICE".into()),
+            Relaxation::NewPrivileges => settings.no_new_privileges = false,
+            Relaxation::RootUser => settings.user = "0:0".into(),
+            Relaxation::ExecTmpfs => {
+                for tmpfs in &mut settings.tmpfs {
+                    tmpfs.options = tmpfs.options.replace("noexec", "exec");
+                }
+            }
+            Relaxation::Hostname => settings.hostname = "relaxed".into(),
+            Relaxation::SystemPaths => settings.system_paths_masked = false,
+            Relaxation::Device => settings.devices.push("/dev/null:/dev/tki-extra".into()),
+            Relaxation::PidsLimit => settings.pids_limit *= FACTOR,
+            Relaxation::MemoryLimit => {
+                settings.memory_bytes *= FACTOR;
+                settings.memory_swap_bytes *= FACTOR;
+            }
+            Relaxation::TmpSize => settings.tmpfs.iter_mut().for_each(enlarge),
+            Relaxation::NofileLimit => {
+                for limit in settings.ulimits.iter_mut().filter(|l| l.name == "nofile") {
+                    limit.soft *= FACTOR;
+                    limit.hard *= FACTOR;
+                }
+            }
+            Relaxation::CpuQuota => settings.cpu_quota_us *= FACTOR,
+            Relaxation::Interface
+            | Relaxation::DecoySocket
+            | Relaxation::SuidDecoy
+            | Relaxation::OutSize
+            | Relaxation::LockOff => {}
+        }
+    }
+
+    fn set_read_only(settings: &mut Settings, target: &str, read_only: bool) {
+        for bind in settings.binds.iter_mut().filter(|b| b.target == target) {
+            bind.read_only = read_only;
+        }
+    }
+
+    fn enlarge(tmpfs: &mut Tmpfs) {
+        let larger = |word: &str| match word.strip_prefix("size=").map(str::parse::<i64>) {
+            Some(Ok(bytes)) => format!("size={}", bytes * FACTOR),
+            _ => word.to_owned(),
+        };
+        let words: Vec<String> = tmpfs.options.split(',').map(larger).collect();
+        tmpfs.options = words.join(",");
+    }
+
+    /// Settings as an engine reports them, with the names of [`SAME`] in place
+    /// of the container's own, in an order that does not depend on either.
+    pub fn comparable(settings: &Settings, names: Names) -> Settings {
+        let mut out = settings.clone();
+        let below = format!("{}/", names.scratch);
+        for bind in &mut out.binds {
+            if let Some(rest) = bind.source.strip_prefix(&below) {
+                bind.source = format!("{}/{rest}", SAME.scratch);
+            }
+            for path in [&mut bind.source, &mut bind.target] {
+                if path == names.file {
+                    *path = SAME.file.into();
+                }
+            }
+        }
+        for variable in &mut out.env {
+            if variable == names.variable {
+                *variable = SAME.variable.into();
+            }
+        }
+        // Engines report a capability with or without its prefix.
+        for capability in &mut out.cap_add {
+            if let Some(name) = capability.strip_prefix("CAP_") {
+                *capability = name.to_owned();
+            }
+        }
+        out.binds.sort_by(|a, b| a.target.cmp(&b.target));
+        out.env.sort();
+        out
+    }
+}

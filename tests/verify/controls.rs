@@ -1,0 +1,316 @@
+//! Controls that are not what they say they are. Every forgery here comes with
+//! the digests, the derived fields and the stamp that go with it, so only what
+//! the conversations and the settings themselves say can give it away.
+
+use super::{copy_of, write_restamped};
+use crate::common::{attest, evidence_in, read_json, shared_engine, verify};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use tki_evidence::evidence::Evidence;
+use tki_evidence::matrix::Matrix;
+use tki_evidence::{derive, stamp};
+
+/// Evidence of a real run with controls, made once for all tests.
+fn real() -> &'static Path {
+    static REAL: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = REAL.get_or_init(|| {
+        let _engine = shared_engine();
+        let mut last = None;
+        for _ in 0..5 {
+            let folder = tempfile::tempdir().unwrap();
+            let arguments = ["--venue", "vps", "--controls", "safe"];
+            let said = last.insert(attest(folder.path(), &arguments));
+            if said.status == 0 {
+                let path = evidence_in(folder.path());
+                return (folder, path);
+            }
+        }
+        panic!("no run is accepted: {last:?}");
+    });
+    path
+}
+
+/// A copy of that evidence, to be changed and verified.
+struct Forgery {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    value: Value,
+}
+
+impl Forgery {
+    fn new() -> Self {
+        let (folder, path) = copy_of(real());
+        Self {
+            value: read_json(&path),
+            path,
+            _folder: folder,
+        }
+    }
+
+    fn control(&mut self, name: &str) -> &mut Value {
+        let controls = self.value["controls"].as_array_mut().unwrap();
+        let found = controls.iter_mut().find(|c| c["control"] == name);
+        found.unwrap_or_else(|| panic!("{name} is no control"))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.with_extension("").join(name)
+    }
+
+    /// The lines of a conversation: greeting, challenge, the rest.
+    fn lines(&self, name: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.file(name)).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// Writes a conversation and makes its digest again.
+    fn write(&mut self, name: &str, lines: &[Value]) {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(self.file(name), &text).unwrap();
+        let artifacts = self.value["artifacts"].as_array_mut().unwrap();
+        let entry = artifacts
+            .iter_mut()
+            .find(|a| a["path"].as_str().unwrap().ends_with(&format!("/{name}")));
+        let entry = entry.unwrap();
+        entry["sha256"] = stamp::sha256_hex(text.as_bytes()).into();
+        entry["bytes"] = text.len().into();
+    }
+
+    fn set_nonce(lines: &mut [Value], nonce: &Value) {
+        lines[1]["challenge"]["nonce"] = nonce.clone();
+        lines.last_mut().unwrap()["done"]["nonce"] = nonce.clone();
+    }
+
+    /// Derives everything again, as a forger would.
+    fn derive(&mut self) {
+        let mut evidence: Evidence = serde_json::from_value(self.value.take()).unwrap();
+        derive::derive(&mut evidence, &Matrix::rev4());
+        self.value = serde_json::to_value(&evidence).unwrap();
+    }
+
+    /// EV-CONTROLS, and only it or what follows from it, refuses the forgery.
+    #[track_caller]
+    fn refused(mut self, status: i32, wanted: &str) {
+        self.derive();
+        write_restamped(&self.path, self.value);
+        let said = verify(&self.path, &["--require-artifacts"]);
+        assert_eq!(said.status, status, "{said:?}");
+        let step = said.stdout.lines().find(|l| l.contains("EV-CONTROLS"));
+        let step = step.unwrap();
+        let outcome = if status == 1 { "FALSE" } else { "BLOCKED" };
+        assert!(
+            step.starts_with(outcome) && step.contains(wanted),
+            "{wanted}: {step}"
+        );
+        let others = said
+            .stdout
+            .lines()
+            .filter(|line| line.starts_with("FALSE") && !line.contains("EV-CONTROLS"));
+        assert_eq!(others.count(), 0, "{said:?}");
+    }
+}
+
+#[test]
+fn an_untouched_copy_is_accepted() {
+    let mut untouched = Forgery::new();
+    let before = untouched.value.clone();
+    untouched.derive();
+    assert_eq!(untouched.value, before);
+    let lines = untouched.lines("control-lock.ndjson");
+    untouched.write("control-lock.ndjson", &lines);
+    write_restamped(&untouched.path, untouched.value.clone());
+    verify(&untouched.path, &["--require-artifacts"]).succeeded();
+}
+
+#[test]
+fn a_lock_that_was_not_as_the_control_says_is_noticed() {
+    for (name, lock) in [("lock", true), ("hostname", false)] {
+        let file = format!("control-{name}.ndjson");
+        let mut forged = Forgery::new();
+        let mut lines = forged.lines(&file);
+        assert_eq!(lines[1]["challenge"]["lock"], !lock);
+        lines[1]["challenge"]["lock"] = lock.into();
+        forged.write(&file, &lines);
+        forged.refused(1, &format!("{name}: the lock was not as it says"));
+    }
+}
+
+#[test]
+fn no_two_conversations_share_a_nonce() {
+    for other in ["transcript.ndjson", "control-device.ndjson"] {
+        let mut forged = Forgery::new();
+        let nonce = forged.lines(other)[1]["challenge"]["nonce"].clone();
+        let mut lines = forged.lines("control-lock.ndjson");
+        Forgery::set_nonce(&mut lines, &nonce);
+        forged.write("control-lock.ndjson", &lines);
+        forged.refused(1, "lock: its nonce is that of another conversation");
+    }
+}
+
+/// Another control's words under a nonce of their own.
+#[test]
+fn a_conversation_is_not_used_twice() {
+    let mut forged = Forgery::new();
+    let own = forged.lines("control-hostname.ndjson");
+    let nonce = own[1]["challenge"]["nonce"].clone();
+    let mut lines = forged.lines("control-suid-file.ndjson");
+    Forgery::set_nonce(&mut lines, &nonce);
+    forged.write("control-hostname.ndjson", &lines);
+    forged.refused(1, "hostname: its conversation is another one");
+
+    // The file itself, listed once and used by both.
+    let mut forged = Forgery::new();
+    let path = forged.control("suid-file")["artifact_path"].clone();
+    forged.control("hostname")["artifact_path"] = path;
+    forged.refused(1, "hostname: its nonce is that of another conversation");
+}
+
+/// The run's own words, cut down to what the control was asked.
+#[test]
+fn the_runs_own_conversation_is_no_control() {
+    let mut forged = Forgery::new();
+    let nonce = forged.lines("control-hostname.ndjson")[1]["challenge"]["nonce"].clone();
+    let heavy = |id: &Value| id.as_str().unwrap().starts_with("XP-LIM-");
+    let mut lines = forged.lines("transcript.ndjson");
+    lines.retain(|line| {
+        !line["observation"]["probe"].is_string() || !heavy(&line["observation"]["probe"])
+    });
+    let asked = lines[1]["challenge"]["probes"].as_array_mut().unwrap();
+    asked.retain(|id| !heavy(id));
+    let observations = lines
+        .iter()
+        .filter(|l| l["observation"].is_object())
+        .count();
+    lines.last_mut().unwrap()["done"]["observations"] = observations.into();
+    Forgery::set_nonce(&mut lines, &nonce);
+    forged.write("control-hostname.ndjson", &lines);
+    forged.refused(1, "hostname: something else flipped");
+
+    // Without any pretence.
+    let mut forged = Forgery::new();
+    let path = forged.value["probes"][0]["artifact_path"].clone();
+    forged.control("cpu")["artifact_path"] = path;
+    forged.refused(1, "cpu: the inspector was asked something else");
+}
+
+#[test]
+fn a_control_cannot_be_left_out_or_renamed() {
+    let mut forged = Forgery::new();
+    forged.value["controls"].as_array_mut().unwrap().remove(3);
+    forged.refused(3, "not exactly the known controls");
+    let mut forged = Forgery::new();
+    forged.control("cpu")["control"] = "memory".into();
+    forged.refused(3, "not exactly the known controls");
+}
+
+/// A control that relaxes more than it says shows less than it says.
+#[test]
+fn a_control_with_another_changed_setting_does_not_hold() {
+    let mut forged = Forgery::new();
+    forged.control("hostname")["changed"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"setting": "privileged", "run": "false", "control": "true"}));
+    forged.refused(3, "hostname: privileged was changed from false to true");
+
+    // The right setting, to another value than it should have.
+    let mut forged = Forgery::new();
+    forged.control("pids")["changed"][0]["control"] = "0".into();
+    forged.refused(3, "pids: pids_limit was changed from 32 to 0");
+
+    let mut forged = Forgery::new();
+    let binds = &mut forged.control("extra-bind")["changed"][0]["control"];
+    let mut list: Vec<Value> = serde_json::from_str(binds.as_str().unwrap()).unwrap();
+    list.push(json!({"read_only": false, "source": "/", "target": "/root"}));
+    *binds = Value::from(list).to_string().into();
+    forged.refused(3, "extra-bind: binds was changed from");
+
+    let mut forged = Forgery::new();
+    forged.control("capability")["changed"] = json!([]);
+    forged.refused(3, "capability: cap_add was not changed from [] to");
+}
+
+/// What could not be tried is not what failed.
+#[test]
+fn what_is_unproven_does_not_pass_for_a_flip() {
+    let mut forged = Forgery::new();
+    let output = forged.control("output");
+    assert_eq!(output["flipped"], json!(["PR-FS-OUT-OK", "PR-MOUNT-1"]));
+    let blind = output["unproven"].clone();
+    assert_eq!(blind, output["blinds"]);
+    output["flipped"] = json!(["PR-EXEC-1", "PR-FS-OUT-OK", "PR-MOUNT-1"]);
+    forged.refused(
+        3,
+        "output: flipped PR-EXEC-1 PR-FS-OUT-OK PR-MOUNT-1 instead",
+    );
+
+    let mut forged = Forgery::new();
+    let output = forged.control("output");
+    output["unproven"] = json!([]);
+    forged.refused(1, "output: something else flipped");
+
+    let mut forged = Forgery::new();
+    let network = forged.control("network");
+    network["flipped"] = json!([]);
+    network["unproven"] = json!(["PR-NET-2"]);
+    forged.refused(
+        3,
+        "network: flipped nothing instead of PR-NET-2, unproven PR-NET-2",
+    );
+}
+
+/// One deadline for the run and all its controls: whoever is asked later has
+/// less time, and the label says when it is over.
+#[test]
+fn controls_get_what_is_left_of_the_runs_time() {
+    let evidence = Forgery::new();
+    let limit = |name: &str| {
+        let challenge = &evidence.lines(name)[1]["challenge"];
+        challenge["overall_deadline_ms"].as_u64().unwrap()
+    };
+    let run = limit("transcript.ndjson");
+    assert!(run < 60_000, "{run}");
+    for control in tki_evidence::controls::CONTROLS {
+        let left = limit(&format!("control-{}.ndjson", control.name));
+        assert!(left < run, "{}: {left} of {run}", control.name);
+    }
+    let container = read_json(&evidence.file("container.json"));
+    let label = &container["Config"]["Labels"]["dev.tki.attest.deadline"];
+    let label: u64 = label.as_str().unwrap().parse().unwrap();
+    let started = evidence.value["started"].as_str().unwrap();
+    let started = tki_attest::clock::parse_rfc3339(started).unwrap();
+    assert!(
+        (started..=started + 61).contains(&label),
+        "{started} {label}"
+    );
+}
+
+/// A host that could not look says so, and nobody fills its view in.
+#[test]
+fn a_view_from_outside_is_there_or_is_said_to_be_missing() {
+    let step = |forged: Forgery| {
+        let mut forged = forged;
+        forged.derive();
+        write_restamped(&forged.path, forged.value);
+        let said = verify(&forged.path, &[]);
+        let line = said.stdout.lines().find(|l| l.contains("EV-OUTSIDE"));
+        (said.status, line.unwrap().to_owned())
+    };
+    let (status, line) = step(Forgery::new());
+    assert!(status == 0 && line.starts_with("ok "), "{line}");
+
+    let mut said_missing = Forgery::new();
+    said_missing.value["witnesses"]["outside"]["available"] = false.into();
+    let (status, line) = step(said_missing);
+    assert!(status == 1 && line.starts_with("FALSE "), "{line}");
+
+    let mut emptied = Forgery::new();
+    let nothing = tki_evidence::evidence::OutsideFacts::default();
+    emptied.value["raw"]["outside"] = serde_json::to_value(nothing).unwrap();
+    let (status, line) = step(emptied);
+    assert!(status == 1 && line.starts_with("FALSE "), "{line}");
+}
