@@ -53,6 +53,19 @@ pub fn calibrate(probes: &mut [ProbeResult], controls: &mut [ControlResult], run
     }
 }
 
+/// Controls that an engine can run for a container with these settings: a limit
+/// that is not there cannot be relaxed, and not every engine can relax all.
+pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
+    let can = |control: &&Control| {
+        let no_quota = run.cpu_quota_us == 0
+            && control
+                .relaxations
+                .contains(&relaxation::Relaxation::CpuQuota);
+        !no_quota && !control.impossible_on.iter().any(|(name, _)| *name == engine)
+    };
+    controls::CONTROLS.iter().filter(can).collect()
+}
+
 /// Why a control does not hold, one line each: what flipped or could not be
 /// tried, and settings that changed without being what it relaxes.
 pub fn control_problems(result: &ControlResult, run: &Settings) -> Vec<String> {

@@ -29,6 +29,8 @@ pub struct Control {
     /// Probes that cannot be tried in it, or not to the end, and so are
     /// UNPROVEN there. That calibrates nothing.
     pub blinds: &'static [&'static str],
+    /// Engines that cannot relax this, each with the reason.
+    pub impossible_on: &'static [(&'static str, &'static str)],
 }
 
 /// What most controls have in common.
@@ -41,6 +43,7 @@ const PLAIN: Control = Control {
     must_flip: &[],
     may_flip: &[],
     blinds: &[],
+    impossible_on: &[],
 };
 
 /// What has no filter in front of it fails without the filter.
@@ -183,6 +186,13 @@ pub const CONTROLS: &[Control] = &[
         layers: &["privilege"],
         relaxations: &[Relaxation::NewPrivileges, Relaxation::TargetedDeny],
         must_flip: &["XP-ID-NNP"],
+        impossible_on: &[
+            (
+                "embedded",
+                "the filter is loaded after the last privilege is gone, which takes this bit",
+            ),
+            ("bwrap", "bubblewrap always sets the bit"),
+        ],
         ..PLAIN
     },
     Control {

@@ -199,11 +199,12 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
             );
         }
     }
-    calibrate::calibrate(
-        &mut evidence.probes,
-        &mut evidence.controls,
-        &evidence.sandbox.configured,
-    );
+    // Controls have no gate, and so not the profile that it extended.
+    let mut run = evidence.sandbox.configured.clone();
+    if let Some(chosen) = chosen_profile(evidence) {
+        run.seccomp = chosen;
+    }
+    calibrate::calibrate(&mut evidence.probes, &mut evidence.controls, &run);
     evidence.witnesses = witness::witnesses(
         &evidence.raw,
         &evidence.sandbox.configured,

@@ -89,6 +89,13 @@ mod on_settings {
         file: "CANARY",
     };
 
+    fn raise(settings: &mut Settings, name: &str) {
+        for limit in settings.ulimits.iter_mut().filter(|l| l.name == name) {
+            limit.soft *= FACTOR;
+            limit.hard *= FACTOR;
+        }
+    }
+
     /// Changes settings as a relaxation says. Those that concern the host's
     /// side or the challenge change none.
     pub fn relax(relaxation: Relaxation, settings: &mut Settings, names: Names) {
@@ -122,18 +129,16 @@ mod on_settings {
             Relaxation::Hostname => settings.hostname = "relaxed".into(),
             Relaxation::SystemPaths => settings.system_paths_masked = false,
             Relaxation::Device => settings.devices.push("/dev/null:/dev/tki-extra".into()),
+            // Where control groups carry no limit, a resource limit does.
+            Relaxation::PidsLimit if settings.pids_limit == 0 => raise(settings, "nproc"),
             Relaxation::PidsLimit => settings.pids_limit *= FACTOR,
+            Relaxation::MemoryLimit if settings.memory_bytes == 0 => raise(settings, "as"),
             Relaxation::MemoryLimit => {
                 settings.memory_bytes *= FACTOR;
                 settings.memory_swap_bytes *= FACTOR;
             }
             Relaxation::TmpSize => settings.tmpfs.iter_mut().for_each(enlarge),
-            Relaxation::NofileLimit => {
-                for limit in settings.ulimits.iter_mut().filter(|l| l.name == "nofile") {
-                    limit.soft *= FACTOR;
-                    limit.hard *= FACTOR;
-                }
-            }
+            Relaxation::NofileLimit => raise(settings, "nofile"),
             Relaxation::CpuQuota => settings.cpu_quota_us *= FACTOR,
             Relaxation::Interface
             | Relaxation::DecoySocket

@@ -147,6 +147,7 @@ fn attempt(
         &scratch.output(),
         job.swap_limit,
     );
+    settings::do_without(&mut wanted, job.lacks);
     relax::apply(
         job.relaxations,
         &mut wanted,
@@ -161,7 +162,6 @@ fn attempt(
             "run again, or with --controls none",
         )
     })?;
-    settings::do_without(&mut wanted, job.lacks);
     let mut launch = launch(job, &name, wanted);
     launch.gate = gate;
     let plain = launch.seccomp.clone();

@@ -16,6 +16,7 @@ use crate::sandbox::command_line;
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
 use std::time::{Duration, Instant};
+use tki_evidence::calibrate;
 use tki_evidence::catalogue;
 use tki_evidence::evidence::{ImageIdentity, Inventory, Sandbox, Tool, VenueFacts};
 use tki_evidence::stamp::{hex, sha256_hex};
@@ -155,7 +156,9 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
     let outcome = container::run(engine.as_mut(), &job, Some(progress))?;
     let controls = if plan.controls {
         progress.stage("controls");
-        controls::run(connect, &job)?
+        let engine = &facts.runtime.engine;
+        let wanted = calibrate::applicable(engine, &outcome.configured.settings);
+        controls::run(connect, &job, &wanted)?
     } else {
         Vec::new()
     };

@@ -12,7 +12,6 @@ use crate::verify::transcripts;
 use std::path::Path;
 use tki_evidence::calibrate;
 use tki_evidence::catalogue;
-use tki_evidence::controls::CONTROLS;
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, OutsideFacts, SCHEMA, Status, Verdict};
 use tki_evidence::matrix::Matrix;
@@ -211,7 +210,9 @@ impl Checks<'_> {
             .controls
             .iter()
             .map(|control| control.control.as_str());
-        let complete = names.eq(CONTROLS.iter().map(|control| control.name));
+        let engine = &evidence.runtime.engine;
+        let applicable = calibrate::applicable(engine, &evidence.sandbox.configured);
+        let complete = names.eq(applicable.iter().map(|control| control.name));
         let (outcome, got) = if evidence.controls.is_empty() {
             (Outcome::NotChecked, "no controls were run".to_owned())
         } else if !complete {

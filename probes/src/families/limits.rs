@@ -78,7 +78,8 @@ fn allocate(context: &Context) -> Outcome {
     });
     match ended {
         Ok(Ended::Exit(0)) => Outcome::attempt(Ok(0), &[]),
-        Ok(Ended::Exit(number)) => Outcome::not_reached("mmap", Errno(number)),
+        // Not the memory, but the addresses are limited.
+        Ok(Ended::Exit(number)) => Outcome::attempt(Err::<i64, _>(Errno(number)), &[]),
         Ok(Ended::Signal(SIGKILL)) => Outcome::killed(SIGKILL),
         Ok(Ended::Signal(number)) => Outcome::signal(number),
         Err(errno) => Outcome::not_reached("fork", errno),
