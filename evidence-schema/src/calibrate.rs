@@ -61,7 +61,11 @@ pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
             && control
                 .relaxations
                 .contains(&relaxation::Relaxation::CpuQuota);
-        !no_quota && !control.impossible_on.iter().any(|(name, _)| *name == engine)
+        !no_quota
+            && !control
+                .impossible_on
+                .iter()
+                .any(|(name, _)| *name == engine)
     };
     controls::CONTROLS.iter().filter(can).collect()
 }

@@ -99,8 +99,9 @@ pub fn status(evidence: &Evidence) -> Status {
 pub fn chosen_profile(evidence: &Evidence) -> Option<String> {
     match evidence.sandbox.gate.plain_profile.as_str() {
         "" => Some(evidence.seccomp_sha256.clone()),
-        plain => is_gated(&evidence.raw.seccomp_profile, plain)
-            .then(|| sha256_hex(plain.as_bytes())),
+        plain => {
+            is_gated(&evidence.raw.seccomp_profile, plain).then(|| sha256_hex(plain.as_bytes()))
+        }
     }
 }
 

@@ -110,9 +110,10 @@ pub fn main(tidy: impl Fn(&str) -> bool) -> ExitCode {
     let mut runs: Vec<String> = Vec::new();
     let mut places: Vec<PathBuf> = Vec::new();
     for line in std::io::stdin().lock().lines() {
-        let Ok(word) = line.map_err(drop).and_then(|line| {
-            serde_json::from_str::<Word>(&line).map_err(drop)
-        }) else {
+        let Ok(word) = line
+            .map_err(drop)
+            .and_then(|line| serde_json::from_str::<Word>(&line).map_err(drop))
+        else {
             break;
         };
         match word {

@@ -74,13 +74,11 @@ pub fn connect(args: &EngineArgs) -> Result<Box<dyn Engine>, EngineError> {
     match args.engine {
         EngineName::Embedded => Ok(Box::new(LocalEngine::new(Maker::Embedded, args.timeout)?)),
         EngineName::Bwrap => Ok(Box::new(LocalEngine::new(Maker::Bwrap, args.timeout)?)),
-        EngineName::Podman | EngineName::All => {
-            Err(EngineError::Unusable {
-                engine: args.engine.name(),
-                reason: "not built yet".into(),
-                next: "use --engine docker".into(),
-            })
-        }
+        EngineName::Podman | EngineName::All => Err(EngineError::Unusable {
+            engine: args.engine.name(),
+            reason: "not built yet".into(),
+            next: "use --engine docker".into(),
+        }),
         EngineName::Auto | EngineName::Docker => Ok(Box::new(DockerEngine::connect(
             args.host.as_deref(),
             args.timeout,

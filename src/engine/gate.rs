@@ -8,9 +8,9 @@
 
 use crate::engine::descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::Read;
 use std::io::{Error, ErrorKind, Result};
 use std::mem::size_of;
-use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -307,7 +307,10 @@ impl Forerunner {
     /// Ends the supervision.
     pub fn close(self) -> GateReport {
         drop(self.stop);
-        report(self.thread, "its filter was loaded before the launcher's own")
+        report(
+            self.thread,
+            "its filter was loaded before the launcher's own",
+        )
     }
 }
 
@@ -385,7 +388,10 @@ fn handed_over(mut connection: &UnixStream) -> Result<(OwnedFd, Handover)> {
     connection.set_read_timeout(Some(Duration::from_secs(5)))?;
     let (mut words, descriptors) = descriptors::receive(connection, 64 * 1024)?;
     let mut rest = Vec::new();
-    connection.by_ref().take(MOST as u64).read_to_end(&mut rest)?;
+    connection
+        .by_ref()
+        .take(MOST as u64)
+        .read_to_end(&mut rest)?;
     words.extend(rest);
     let told = serde_json::from_slice(&words)?;
     match <[OwnedFd; 1]>::try_from(descriptors) {

@@ -13,6 +13,7 @@ pub mod lines;
 pub mod local;
 
 pub use contract::{
-    Configured, Ended, Engine, EngineFacts, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
+    Configured, Ended, Engine, EngineFacts, GateKind, ImageNames, Launch, Leftover, Session,
+    Surroundings,
 };
 pub use error::EngineError;

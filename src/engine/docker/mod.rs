@@ -6,7 +6,8 @@ mod host_config;
 mod session;
 
 use crate::engine::contract::{
-    Engine, GateKind, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session, Surroundings,
+    Engine, GateKind, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session,
+    Surroundings,
 };
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;

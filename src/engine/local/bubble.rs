@@ -32,8 +32,16 @@ pub fn arguments(
 ) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| list.extend(words.iter().map(|word| (*word).to_owned()));
-    let (uid, gid) = settings.user.split_once(':').unwrap_or((&settings.user, "0"));
-    add(&["--unshare-all", "--unshare-user", "--as-pid-1", "--die-with-parent"]);
+    let (uid, gid) = settings
+        .user
+        .split_once(':')
+        .unwrap_or((&settings.user, "0"));
+    add(&[
+        "--unshare-all",
+        "--unshare-user",
+        "--as-pid-1",
+        "--die-with-parent",
+    ]);
     add(&["--new-session", "--clearenv", "--uid", uid, "--gid", gid]);
     add(&["--hostname", &settings.hostname, "--cap-drop", "ALL"]);
     for name in &settings.cap_add {
@@ -69,7 +77,11 @@ pub fn arguments(
         add(&["--ro-bind", source, target]);
     }
     for bind in &settings.binds {
-        let kind = if bind.read_only { "--ro-bind" } else { "--bind" };
+        let kind = if bind.read_only {
+            "--ro-bind"
+        } else {
+            "--bind"
+        };
         add(&[kind, &bind.source, &bind.target]);
     }
     for (source, target) in tmpfs {

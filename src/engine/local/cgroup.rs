@@ -169,6 +169,17 @@ fn write(folder: &Path, file: &str, value: i64) -> Result<()> {
     fs::write(folder.join(file), value.to_string())
 }
 
+/// The group with this name that counts CPU time.
+pub fn counters(name: &str) -> String {
+    let root = Path::new(ROOT);
+    let parent = if root.join("cgroup.controllers").exists() {
+        root.to_owned()
+    } else {
+        root.join("cpu")
+    };
+    parent.join(name).to_string_lossy().into_owned()
+}
+
 /// Every group with this name, in whichever hierarchy.
 pub fn named(name: &str) -> Vec<PathBuf> {
     let root = Path::new(ROOT);

@@ -19,8 +19,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, Mode, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, mount_remount,
-    unmount,
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change,
+    mount_remount, unmount,
 };
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, pidfd_open,
@@ -114,13 +114,21 @@ fn private_place(job: &Job, layers: &[u8]) -> Result<PathBuf, String> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(at("making mounts private"))?;
     let bind = job.settings.binds.first().ok_or("there is no /in")?;
-    let base = Path::new(&bind.source).parent().ok_or("/in has no parent")?;
+    let base = Path::new(&bind.source)
+        .parent()
+        .ok_or("/in has no parent")?;
     let place = base.join("keeper");
     fs::create_dir(&place).map_err(at("the keeper's directory"))?;
     let options = CString::new(format!("size={},mode=0711", rootfs::MAX_BYTES)).unwrap_or_default();
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount("tki-attest", &place, "tmpfs", flags, Some(options.as_c_str()))
-        .map_err(at("a memory file system"))?;
+    mount(
+        "tki-attest",
+        &place,
+        "tmpfs",
+        flags,
+        Some(options.as_c_str()),
+    )
+    .map_err(at("a memory file system"))?;
     let root = place.join("rootfs");
     rustix::fs::mkdir(&root, Mode::from_raw_mode(0o755)).map_err(at("the root directory"))?;
     rootfs::unpack(layers, &job.layers, &root).map_err(at("unpacking the image"))?;
@@ -159,8 +167,7 @@ fn embedded(
     let place = private_place(job, layers)?;
     let mut arguments = vec![PROGRAM.to_owned()];
     arguments.extend(job.arguments.iter().cloned());
-    let cgroup = format!("/{}", job.name);
-    let config = oci::config(&job.settings, &arguments, &cgroup, None);
+    let config = oci::config(&job.settings, &arguments, &job.name, None);
     let text = serde_json::to_string_pretty(&config).map_err(at("the configuration"))?;
     fs::write(place.join("config.json"), &text).map_err(at("the configuration"))?;
     let state = place.join("state");
@@ -178,7 +185,12 @@ fn embedded(
         .with_stdout(streams.output)
         .with_stderr(streams.error)
         .with_root_path(&state)
-        .map(|builder| builder.as_init(&place).with_systemd(false).with_detach(true))
+        .map(|builder| {
+            builder
+                .as_init(&place)
+                .with_systemd(false)
+                .with_detach(true)
+        })
         .and_then(|builder| builder.build());
     let mut container = built.map_err(|error| at("creating the container")(chain(&error)))?;
     drop(theirs);
@@ -195,7 +207,10 @@ fn keep_embedded(
     gate: &UnixStream,
     socket: &UnixStream,
 ) -> Result<(i64, GateReport), String> {
-    let pid = container.pid().ok_or("the container has no process")?.as_raw();
+    let pid = container
+        .pid()
+        .ok_or("the container has no process")?
+        .as_raw();
     loopback::bring_up(pid).map_err(at("bringing lo up"))?;
     container
         .start()
@@ -242,7 +257,10 @@ impl Starter {
     fn start(&self, spec: &Spec) -> std::io::Result<()> {
         // Should the keeper be killed, the container goes too.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        let process = spec.process().as_ref().ok_or(std::io::ErrorKind::NotFound)?;
+        let process = spec
+            .process()
+            .as_ref()
+            .ok_or(std::io::ErrorKind::NotFound)?;
         let arguments = process.args().clone().unwrap_or_default();
         if arguments.is_empty() {
             return Err(std::io::ErrorKind::NotFound.into());
@@ -336,9 +354,13 @@ fn bwrap(
     let (info, info_end) = std::io::pipe().map_err(at("a pipe"))?;
     let (block_end, mut block) = std::io::pipe().map_err(at("a pipe"))?;
     let seccomp = program.as_deref().map(program_file).transpose()?;
-    for end in [Some(info_end.as_fd()), Some(block_end.as_fd()), seccomp.as_ref().map(AsFd::as_fd)]
-        .into_iter()
-        .flatten()
+    for end in [
+        Some(info_end.as_fd()),
+        Some(block_end.as_fd()),
+        seccomp.as_ref().map(AsFd::as_fd),
+    ]
+    .into_iter()
+    .flatten()
     {
         fcntl_setfd(end, FdFlags::empty()).map_err(at("passing a descriptor"))?;
     }
@@ -544,13 +566,11 @@ fn limit(command: &mut Command, job: &Job) {
         .settings
         .ulimits
         .iter()
-        .filter_map(|limit| {
-            match limit.name.as_str() {
-                "core" => Some((Resource::Core, rlimit(limit))),
-                "nofile" => Some((Resource::Nofile, rlimit(limit))),
-                "nproc" if !is_tight(job) => Some((Resource::Nproc, rlimit(limit))),
-                _ => None,
-            }
+        .filter_map(|limit| match limit.name.as_str() {
+            "core" => Some((Resource::Core, rlimit(limit))),
+            "nofile" => Some((Resource::Nofile, rlimit(limit))),
+            "nproc" if !is_tight(job) => Some((Resource::Nproc, rlimit(limit))),
+            _ => None,
         })
         .collect();
     // SAFETY: between fork and exec only setrlimit is called, on values that
@@ -637,12 +657,21 @@ fn supervise(
             waiting_for_gate.map(|socket| socket.as_fd()),
             listener,
         ];
-        fds.extend(places.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
+        fds.extend(
+            places
+                .iter()
+                .flatten()
+                .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)),
+        );
         match poll(&mut fds, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(at("waiting")(error)),
         }
-        let mut events = fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
+        let mut events = fds
+            .iter()
+            .map(|fd| !fd.revents().is_empty())
+            .collect::<Vec<_>>()
+            .into_iter();
         let ended = events.next().unwrap_or(false);
         let mut ready = places.map(|place| place.is_some() && events.next().unwrap_or(false));
         drop(fds);
@@ -658,7 +687,9 @@ fn supervise(
             }
         }
         if std::mem::take(&mut ready[1]) {
-            let received = waiting_for_gate.take().map(|socket| descriptors::receive(socket, 1));
+            let received = waiting_for_gate
+                .take()
+                .map(|socket| descriptors::receive(socket, 1));
             if let Some(Ok((_, mut found))) = received
                 && let (Some(listener), Ok(first)) = (found.pop(), u32::try_from(first))
             {
@@ -671,9 +702,12 @@ fn supervise(
             break;
         }
     }
-    let found = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED).map_err(at("the container's end"))?;
+    let found =
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED).map_err(at("the container's end"))?;
     let status = found.as_ref().map_or(-1, |found| {
-        let killed = found.terminating_signal().map(|signal| 128 + i64::from(signal));
+        let killed = found
+            .terminating_signal()
+            .map(|signal| 128 + i64::from(signal));
         let ended = found.exit_status().map(i64::from);
         killed.or(ended).unwrap_or(-1)
     });

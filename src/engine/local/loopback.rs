@@ -24,7 +24,8 @@ pub fn bring_up(pid: i32) -> Result<()> {
         request.ifr_name[1] = b'o' as libc::c_char;
         request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
         // SAFETY: the kernel reads one ifreq.
-        let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+        let done =
+            unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
         if done == 0 {
             Ok(())
         } else {

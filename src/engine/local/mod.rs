@@ -17,7 +17,9 @@ mod wire;
 
 pub use job::Maker;
 
-use crate::engine::contract::{Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings};
+use crate::engine::contract::{
+    Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
+};
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
@@ -50,9 +52,8 @@ impl LocalEngine {
         };
         let version = match maker {
             Maker::Embedded => env!("CARGO_PKG_VERSION").to_owned(),
-            Maker::Bwrap => bwrap_version().map_err(|why| {
-                unusable(why, "install bubblewrap, or use another --engine")
-            })?,
+            Maker::Bwrap => bwrap_version()
+                .map_err(|why| unusable(why, "install bubblewrap, or use another --engine"))?,
         };
         let support = Support::here();
         if maker == Maker::Embedded && support.version == 0 {
@@ -62,7 +63,8 @@ impl LocalEngine {
                  without",
             ));
         }
-        let driver = Driver::new(limit).map_err(|error| unusable(error.to_string(), "run again"))?;
+        let driver =
+            Driver::new(limit).map_err(|error| unusable(error.to_string(), "run again"))?;
         Ok(Self {
             maker,
             driver,

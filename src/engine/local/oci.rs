@@ -1,6 +1,7 @@
 //! Settings ↔ the OCI runtime's configuration. What is read back goes through
 //! the second function, so that a setting which was lost on the way shows.
 
+use super::cgroup;
 use serde_json::{Value, json};
 use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
 
@@ -28,11 +29,11 @@ pub const FROZEN: &[&str] = &[
     "/proc/sysrq-trigger",
 ];
 
-/// The bundle's config.json.
+/// The bundle's config.json. `group` names the control groups.
 pub fn config(
     settings: &Settings,
     arguments: &[String],
-    cgroup: &str,
+    group: &str,
     userns: Option<&Mapping>,
 ) -> Value {
     let (uid, gid) = ids(&settings.user);
@@ -56,7 +57,7 @@ pub fn config(
         "maskedPaths": paths(MASKED),
         "readonlyPaths": paths(FROZEN),
         "devices": devices(settings),
-        "cgroupsPath": cgroup,
+        "cgroupsPath": format!("/{group}"),
         "resources": resources(settings),
         "rootfsPropagation": "private",
     });
@@ -90,7 +91,7 @@ pub fn config(
                 "hard": limit.hard,
             })).collect::<Vec<_>>(),
         },
-        "mounts": mounts(settings),
+        "mounts": mounts(settings, group),
         "linux": linux,
     })
 }
@@ -110,10 +111,8 @@ fn ids(user: &str) -> (u32, u32) {
     (uid, ids.next().unwrap_or(uid))
 }
 
-fn mounts(settings: &Settings) -> Vec<Value> {
-    let pseudo = |target: &str, kind: &str, options: &[&str]| {
-        json!({ "destination": target, "type": kind, "source": kind, "options": options })
-    };
+fn mounts(settings: &Settings, group: &str) -> Vec<Value> {
+    let pseudo = |target: &str, kind: &str, options: &[&str]| json!({ "destination": target, "type": kind, "source": kind, "options": options });
     let mut mounts = vec![
         pseudo("/proc", "proc", &["nosuid", "noexec", "nodev"]),
         pseudo(
@@ -124,17 +123,27 @@ fn mounts(settings: &Settings) -> Vec<Value> {
         pseudo(
             "/dev/pts",
             "devpts",
-            &["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"],
+            &[
+                "nosuid",
+                "noexec",
+                "newinstance",
+                "ptmxmode=0666",
+                "mode=0620",
+            ],
         ),
         pseudo("/dev/mqueue", "mqueue", &["nosuid", "noexec", "nodev"]),
         pseudo("/sys", "sysfs", &["nosuid", "noexec", "nodev", "ro"]),
-        // Where the container's own use of its limits can be read.
-        pseudo(
-            "/sys/fs/cgroup",
-            "cgroup",
-            &["nosuid", "noexec", "nodev", "relatime", "ro"],
-        ),
     ];
+    if settings.cpu_quota_us > 0 {
+        // Where the container's own use of its limits can be read, by a bind:
+        // the runtime's own mount of groups of version 1 would be writable.
+        mounts.push(json!({
+            "destination": "/sys/fs/cgroup",
+            "type": "bind",
+            "source": cgroup::counters(group),
+            "options": ["bind", "private", "ro", "nosuid", "nodev", "noexec"],
+        }));
+    }
     for bind in &settings.binds {
         let access = if bind.read_only { "ro" } else { "rw" };
         mounts.push(json!({
@@ -207,18 +216,25 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
     };
     let own = |kind: &str| if fresh(kind) { "private" } else { "host" }.to_owned();
     let mount_list = list(&config["mounts"]);
-    let options = |mount: &Value| -> Vec<String> { list(&mount["options"]).iter().map(text).collect() };
+    let options =
+        |mount: &Value| -> Vec<String> { list(&mount["options"]).iter().map(text).collect() };
     let has_shm = mount_list
         .iter()
         .any(|mount| mount["destination"] == "/dev/shm");
-    let capabilities: Vec<String> = ["bounding", "effective", "permitted", "inheritable", "ambient"]
-        .iter()
-        .flat_map(|set| list(&process["capabilities"][*set]))
-        .map(|name| text(&name).trim_start_matches("CAP_").to_owned())
-        .collect();
+    let capabilities: Vec<String> = [
+        "bounding",
+        "effective",
+        "permitted",
+        "inheritable",
+        "ambient",
+    ]
+    .iter()
+    .flat_map(|set| list(&process["capabilities"][*set]))
+    .map(|name| text(&name).trim_start_matches("CAP_").to_owned())
+    .collect();
     let mut binds: Vec<Bind> = mount_list
         .iter()
-        .filter(|mount| mount["type"] == "bind")
+        .filter(|mount| mount["type"] == "bind" && mount["destination"] != "/sys/fs/cgroup")
         .map(|mount| Bind {
             source: text(&mount["source"]),
             target: text(&mount["destination"]),
@@ -312,7 +328,7 @@ mod tests {
             Path::new("/run/x/out"),
             true,
         );
-        let there = config(&settings, &["/tki-inspector".into()], "/x", None);
+        let there = config(&settings, &["/tki-inspector".into()], "x", None);
         assert_eq!(configured(&there, &settings.seccomp), settings);
         settings.read_only_rootfs = false;
         settings.cap_add = vec!["NET_BIND_SERVICE".into()];
@@ -320,7 +336,7 @@ mod tests {
         settings.devices = vec!["/dev/null:/dev/tki-extra".into()];
         settings.no_new_privileges = false;
         settings.pids_limit = 0;
-        let there = config(&settings, &["/tki-inspector".into()], "/x", None);
+        let there = config(&settings, &["/tki-inspector".into()], "x", None);
         assert_eq!(configured(&there, &settings.seccomp), settings);
     }
 }
