@@ -15,6 +15,8 @@ mod image;
 mod inspector;
 /// What is left behind when a run is interrupted, killed or abandoned.
 mod leftovers;
+/// Engines without a daemon: embedded and bubblewrap.
+mod local;
 /// Reading seccomp profiles: lint, explain, derive.
 mod seccomp;
 /// Evidence against jq and its schema; every edit is refused.

@@ -1,0 +1,278 @@
+//! Engines without a daemon: the embedded one and bubblewrap, as root and as a
+//! user without any rights.
+
+use crate::common::{attest, evidence_in, isolated, read_json, run, tool, verify};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tki_evidence::controls::CONTROLS;
+
+const ENGINES: [&str; 2] = ["embedded", "bwrap"];
+
+/// A user without any rights, whom nobody else is.
+const NOBODY: u32 = 48_713;
+
+fn probe<'a>(evidence: &'a Value, id: &str) -> &'a Value {
+    let probes = evidence["probes"].as_array().unwrap();
+    probes.iter().find(|probe| probe["probe_id"] == id).unwrap()
+}
+
+/// The whole battery with every control that the engine can run.
+fn whole_battery(engine: &str, seccomp: &str) {
+    let out = tempfile::tempdir().unwrap();
+    let arguments = ["--venue", "vps", "--engine", engine, "--controls", "safe"];
+    let said = attest(out.path(), &[&arguments[..], &["--seccomp", seccomp]].concat());
+    said.succeeded();
+    let path = evidence_in(out.path());
+    verify(&path, &["--require-artifacts"]).succeeded();
+    let evidence = read_json(&path);
+    assert_eq!(evidence["runtime"]["engine"], engine);
+    assert_eq!(evidence["summary"]["passed"], 52);
+    assert_eq!(evidence["witnesses"]["outside"]["available"], true);
+    // The gate stood, and the evidence says who refused the execs.
+    let gate = &evidence["sandbox"]["gate"];
+    assert_eq!((&gate["active"], &gate["allowed"]), (&true.into(), &1.into()));
+    assert!(gate["refused"].as_u64().unwrap() > 0);
+    assert_eq!(probe(&evidence, "PR-EXEC-1")["enforced_by"], "launcher");
+    // Exactly the controls that it says it can run, and each holds.
+    let names: Vec<&str> = evidence["controls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|control| control["control"].as_str().unwrap())
+        .collect();
+    let wanted: Vec<&str> = CONTROLS
+        .iter()
+        .filter(|control| control.impossible_on.iter().all(|(name, _)| *name != engine))
+        .map(|control| control.name)
+        .collect();
+    assert_eq!(names, wanted);
+    assert!(wanted.len() < CONTROLS.len());
+}
+
+#[test]
+fn the_embedded_engine_passes_the_whole_battery() {
+    whole_battery("embedded", "deny-by-default");
+    whole_battery("embedded", "targeted-deny");
+}
+
+#[test]
+fn bubblewrap_passes_the_whole_battery() {
+    whole_battery("bwrap", "deny-by-default");
+    whole_battery("bwrap", "targeted-deny");
+}
+
+#[test]
+fn without_the_gate_the_inspector_refuses() {
+    for engine in ENGINES {
+        let out = tempfile::tempdir().unwrap();
+        let arguments = ["--venue", "vps", "--engine", engine, "--gate", "off"];
+        attest(out.path(), &arguments).succeeded();
+        let evidence = read_json(&evidence_in(out.path()));
+        assert_eq!(evidence["sandbox"]["gate"]["active"], false);
+        assert_eq!(probe(&evidence, "PR-EXEC-1")["enforced_by"], "inspector");
+    }
+}
+
+/// A copy of the tool that anybody may execute, and a place for its output.
+fn for_nobody(folder: &Path) -> (PathBuf, PathBuf) {
+    let open = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let copy = folder.join("tki-attest");
+    fs::copy(env!("CARGO_BIN_EXE_tki-attest"), &copy).unwrap();
+    let out = folder.join("out");
+    fs::create_dir(&out).unwrap();
+    open(folder, 0o755);
+    open(&copy, 0o755);
+    std::os::unix::fs::chown(&out, Some(NOBODY), Some(NOBODY)).unwrap();
+    (copy, out)
+}
+
+fn as_nobody(copy: &Path, out: &Path, arguments: &[&str]) -> crate::common::Said {
+    let mut command = isolated(copy);
+    command
+        .env_remove("XDG_RUNTIME_DIR")
+        .args(["run", "--out"])
+        .arg(out)
+        .args(arguments)
+        .uid(NOBODY)
+        .gid(NOBODY);
+    run(&mut command)
+}
+
+/// Whether this kernel lets a user without rights have namespaces.
+fn has_user_namespaces() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["-U", "true"]).uid(NOBODY).gid(NOBODY);
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Resource limits stand in for control groups; CPU time has no such limit, and
+/// that is said: everything else passes, and nothing is accepted.
+#[test]
+fn bubblewrap_serves_a_user_without_rights() {
+    assert!(
+        has_user_namespaces(),
+        "this kernel gives no user namespaces to users"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let (copy, out) = for_nobody(folder.path());
+    let said = as_nobody(
+        &copy,
+        &out,
+        &["--venue", "vps", "--engine", "bwrap", "--controls", "safe"],
+    );
+    assert_eq!(said.status, 3, "{said:?}");
+    let path = evidence_in(&out);
+    let evidence = read_json(&path);
+    assert_eq!(evidence["status"], "SANDBOX_ATTESTATION_PARTIAL");
+    assert_eq!(evidence["runtime"]["rootless"], true);
+    let unproven: Vec<&str> = evidence["probes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|probe| probe["verdict"] != "PASS")
+        .map(|probe| probe["probe_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(unproven, ["XP-LIM-CPU"]);
+    for control in evidence["controls"].as_array().unwrap() {
+        assert_eq!(control["holds"], true, "{control}");
+    }
+    assert_eq!(evidence["sandbox"]["gate"]["active"], true);
+    assert_eq!(evidence["sandbox"]["out_backing"]["kind"], "tmpfs");
+    let said = verify(&path, &["--require-artifacts"]);
+    assert_eq!(said.status, 3, "{said:?}");
+    assert!(said.stdout.contains("there is no CPU limit"), "{said:?}");
+}
+
+/// Groups of version 1 are root's; those of version 2 may be delegated.
+#[test]
+fn the_embedded_engine_says_what_a_user_without_rights_lacks() {
+    assert!(
+        !Path::new("/sys/fs/cgroup/cgroup.controllers").exists(),
+        "on a host with cgroups v2 this test needs a case for delegated groups"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let (copy, out) = for_nobody(folder.path());
+    let said = as_nobody(&copy, &out, &["--venue", "dev", "--engine", "embedded"]);
+    said.failed(3, "engine.unusable");
+    assert!(said.stderr.contains("control group"), "{said:?}");
+    assert!(said.stderr.contains("bwrap"), "{said:?}");
+}
+
+#[test]
+fn without_bubblewrap_there_is_a_clear_error() {
+    let out = tempfile::tempdir().unwrap();
+    let said = run(tool()
+        .env("PATH", out.path())
+        .args(["run", "--venue", "dev", "--engine", "bwrap", "--out"])
+        .arg(out.path()));
+    said.failed(3, "engine.unusable");
+    assert!(said.stderr.contains("install bubblewrap"), "{said:?}");
+}
+
+/// A profile that needs more than one action beside its default cannot be
+/// compiled here; Docker could use it.
+#[test]
+fn a_profile_that_cannot_be_compiled_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.json");
+    let profile = r#"{"defaultAction":"SCMP_ACT_ALLOW","architectures":["SCMP_ARCH_X86_64"],
+        "syscalls":[{"names":["bpf"],"action":"SCMP_ACT_ERRNO","errnoRet":1},
+                    {"names":["socket"],"action":"SCMP_ACT_KILL_PROCESS"}]}"#;
+    fs::write(&file, profile).unwrap();
+    for engine in ENGINES {
+        let arguments = ["--venue", "dev", "--engine", engine, "--seccomp"];
+        let arguments = [&arguments[..], &[file.to_str().unwrap()]].concat();
+        let said = attest(&folder.path().join("out"), &arguments);
+        said.failed(3, "engine.unusable");
+        assert!(said.stderr.contains("at most one"), "{said:?}");
+    }
+}
+
+/// Everything on this machine that a run could have left.
+fn traces() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut below = |folder: &str| {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with("tki-attest-") {
+                found.insert(entry.path().to_string_lossy().into_owned());
+            }
+        }
+    };
+    below("/run");
+    below("/sys/fs/cgroup");
+    for entry in fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
+        below(&entry.path().to_string_lossy());
+    }
+    for line in fs::read_to_string("/proc/self/mountinfo").unwrap().lines() {
+        if line.contains("/tki-attest-") {
+            found.insert(line.to_owned());
+        }
+    }
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let words = String::from_utf8_lossy(&words).replace('\0', " ");
+        let ours = ["tki-inspector", "internal-keeper", "internal-janitor"];
+        if ours.iter().any(|name| words.contains(name)) {
+            found.insert(format!("{} {words}", entry.file_name().to_string_lossy()));
+        }
+    }
+    found
+}
+
+/// Children of a process, by what they are executed as.
+fn children(parent: u32, argument: &str) -> Vec<i32> {
+    let list = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    let list = list.unwrap_or_default();
+    list.split_whitespace()
+        .filter(|pid| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&words).contains(argument)
+        })
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}
+
+fn start(engine: &str, out: &Path) -> Child {
+    tool()
+        .args(["run", "--venue", "dev", "--engine", engine, "-q", "--out"])
+        .arg(out)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Twenty times, at moments spread over the whole run: the tool is killed, or
+/// the keeper that holds the gate and the container.
+#[test]
+fn killed_at_any_moment_nothing_is_left() {
+    let _alone = crate::common::whole_engine();
+    let before = traces();
+    for engine in ENGINES {
+        for turn in 0..20u64 {
+            let out = tempfile::tempdir().unwrap();
+            let mut child = start(engine, out.path());
+            // No measurement: only different moments.
+            std::thread::sleep(Duration::from_millis(turn * 12));
+            if turn % 2 == 0 {
+                let _ = child.kill();
+            } else {
+                for pid in children(child.id(), "internal-keeper") {
+                    let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+                }
+            }
+            child.wait().unwrap();
+            crate::common::eventually("nothing is left", || traces().is_subset(&before));
+        }
+    }
+}
