@@ -110,7 +110,10 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
     };
     let mut engine = connect()?;
     let around = engine.look_around(plan.tag, &names)?;
-    let facts = around.facts;
+    let mut facts = around.facts;
+    for note in &facts.notes {
+        progress.note(note);
+    }
     check_venue(plan.venue, &facts)?;
 
     progress.stage("image");
@@ -154,6 +157,10 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         nonce: random_hex::<32>()?,
     };
     let outcome = container::run(engine.as_mut(), &job, Some(progress))?;
+    // What the container was made with, not what the engine would have chosen.
+    if let Some(used) = &outcome.configured.oci_runtime {
+        facts.runtime.oci_runtime = used.clone();
+    }
     let controls = if plan.controls {
         progress.stage("controls");
         let engine = &facts.runtime.engine;
