@@ -9,7 +9,8 @@ use std::path::Path;
 use tki_evidence::evidence::Runtime;
 
 /// The facts. The runtime's name is known once there is a container.
-pub fn facts(place: &Place) -> EngineFacts {
+/// `controllers` are those that Podman can use, if that had to be asked.
+pub fn facts(place: &Place, controllers: Option<&[String]>) -> EngineFacts {
     let system = rustix::system::uname();
     let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
     let cgroups = Path::new("/sys/fs/cgroup");
@@ -41,7 +42,10 @@ pub fn facts(place: &Place) -> EngineFacts {
         host_name: text(system.nodename()),
         swap_limit,
         cpus: i64::try_from(cpus).unwrap_or(1),
-        lacks: Vec::new(),
+        lacks: ["pids", "memory", "cpu"]
+            .into_iter()
+            .filter(|name| controllers.is_some_and(|can| !can.iter().any(|own| own == name)))
+            .collect(),
         notes: place.notes.clone(),
     }
 }

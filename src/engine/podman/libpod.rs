@@ -39,23 +39,33 @@ pub async fn ping(raw: &Raw) -> Result<Option<Ping>, EngineError> {
     }))
 }
 
-/// The runtime that containers are made with if nobody names another one.
-pub async fn default_runtime(raw: &Raw) -> Result<String, EngineError> {
+/// What Podman says about its host. The question takes it longer than making a
+/// container, because it asks the package manager.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Host {
+    /// The runtime that containers are made with if nobody names another one.
+    pub oci_runtime: HostRuntime,
+    /// The controllers that it can use.
+    #[serde(default)]
+    pub cgroup_controllers: Option<Vec<String>>,
+}
+
+/// A runtime.
+#[derive(Clone, Debug, Deserialize)]
+pub struct HostRuntime {
+    /// Its name.
+    pub name: String,
+}
+
+/// Asks what it says about its host.
+pub async fn host(raw: &Raw) -> Result<Host, EngineError> {
     #[derive(Deserialize)]
     struct Info {
         host: Host,
     }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Host {
-        oci_runtime: Runtime,
-    }
-    #[derive(Deserialize)]
-    struct Runtime {
-        name: String,
-    }
     let info: Info = raw.get(&format!("{API}/info")).await?;
-    Ok(info.host.oci_runtime.name)
+    Ok(info.host)
 }
 
 /// A container in a list.

@@ -53,17 +53,26 @@ impl PodmanEngine {
 impl Engine for PodmanEngine {
     fn look_around(&mut self, tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let raw = &self.place.raw;
-        let (holdings, tagged, by_config, by_manifest) =
+        // Root can use every controller; whoever is not is told which.
+        let host = async {
+            match self.place.rootless {
+                true => libpod::host(raw).await.map(Some),
+                false => Ok(None),
+            }
+        };
+        let (host, holdings, tagged, by_config, by_manifest) =
             self.api.driver.run("looking around", async {
                 tokio::try_join!(
+                    host,
                     libpod::holdings(raw, LABEL_RUN),
                     libpod::image_id(raw, tag),
                     libpod::image_id(raw, &image.config_digest),
                     libpod::image_id(raw, &image.manifest_digest),
                 )
             })?;
+        let controllers = host.map(|host| host.cgroup_controllers.unwrap_or_default());
         Ok(Surroundings {
-            facts: facts::facts(&self.place),
+            facts: facts::facts(&self.place, controllers.as_deref()),
             holdings,
             tagged,
             held: by_config.or(by_manifest),

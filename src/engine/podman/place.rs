@@ -60,7 +60,8 @@ impl Place {
             if runtime.is_none() && refused.is_none() {
                 return Ok(place);
             }
-            let own = driver.run("GET /libpod/info", libpod::default_runtime(&place.raw))?;
+            let own = driver.run("GET /libpod/info", libpod::host(&place.raw))?;
+            let own = own.oci_runtime.name;
             let suits = match runtime {
                 Some(wanted) => own == wanted,
                 None => own != "crun",

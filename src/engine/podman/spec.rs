@@ -111,14 +111,19 @@ fn mounts(settings: &Settings) -> Vec<Value> {
     binds.chain(tmpfs).collect()
 }
 
+/// A limit of 0 is one that cannot be set here.
 fn resources(settings: &Settings) -> Value {
-    let mut resources = json!({
-        "pids": {"limit": settings.pids_limit},
-        "memory": {"limit": settings.memory_bytes},
-        "cpu": {"quota": settings.cpu_quota_us, "period": settings.cpu_period_us},
-    });
-    if settings.memory_swap_bytes != 0 {
-        resources["memory"]["swap"] = json!(settings.memory_swap_bytes);
+    let mut resources = json!({});
+    for (kind, name, value) in [
+        ("pids", "limit", settings.pids_limit),
+        ("memory", "limit", settings.memory_bytes),
+        ("memory", "swap", settings.memory_swap_bytes),
+        ("cpu", "quota", settings.cpu_quota_us),
+        ("cpu", "period", settings.cpu_period_us),
+    ] {
+        if value != 0 {
+            resources[kind][name] = json!(value);
+        }
     }
     resources
 }
