@@ -3,7 +3,8 @@
 # alone and do all their set-up.
 
 TARGET := x86_64-unknown-linux-gnu
-TEST_PACKAGES := skopeo umoci jq python3-jsonschema strace binutils bsdutils util-linux iproute2
+TEST_PACKAGES := skopeo umoci jq python3-jsonschema strace binutils bsdutils util-linux iproute2 \
+	podman runc crun
 
 .PHONY: all attest test lint bench image image-context release schema clean
 

@@ -15,6 +15,8 @@ mod image;
 mod inspector;
 /// What is left behind when a run is interrupted, killed or abandoned.
 mod leftovers;
+/// Attesting on a real Podman, with a service of its own or one that runs.
+mod podman;
 /// Reading seccomp profiles: lint, explain, derive.
 mod seccomp;
 /// Evidence against jq and its schema; every edit is refused.
