@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::image::Image;
 use crate::report::progress::Progress;
 use crate::report::text::printable;
-use crate::sandbox::command_line;
+use crate::sandbox::command_line::{Client, command_line};
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
 use std::time::{Duration, Instant};
@@ -202,9 +202,13 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
             sha256: sha256_hex(launch.seccomp.as_bytes()),
             text: launch.seccomp.clone(),
         },
-        runtime: facts.runtime,
+        runtime: facts.runtime.clone(),
         sandbox: Sandbox {
-            command_line: command_line::docker_run(
+            command_line: command_line(
+                match facts.runtime.engine.as_str() {
+                    "podman" => Client::Podman(&facts.runtime.oci_runtime),
+                    _ => Client::Docker,
+                },
                 &launch.settings,
                 &launch.name,
                 &launch.labels,

@@ -116,7 +116,7 @@ impl From<EngineError> for Failure {
         let (code, next): (&'static str, String) = match &error {
             EngineError::Unreachable { .. } => (
                 "engine.unreachable",
-                "start Docker, or name its address with --host or DOCKER_HOST".into(),
+                "start Docker or Podman, or name its address with --host or DOCKER_HOST".into(),
             ),
             EngineError::Unusable { next, .. } => ("engine.unusable", next.clone()),
             EngineError::Permission { host } => (

@@ -131,13 +131,19 @@ fn command(runtime: Option<&str>) -> Command {
         .stdout(Stdio::null())
         // Ctrl-C is for the tool, which then still needs the service.
         .process_group(0);
-    // SAFETY: between fork and exec the closure makes one system call and
-    // touches no memory of the parent's.
+    let parent = rustix::process::getpid();
+    let with_us = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+        // Should the tool have ended before, nobody would tell.
+        match rustix::process::getppid() {
+            Some(still) if still == parent => Ok(()),
+            _ => Err(std::io::ErrorKind::NotFound.into()),
+        }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and
+    // touches no memory but its own copy of a number.
     unsafe {
-        command.pre_exec(|| {
-            rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
-            Ok(())
-        });
+        command.pre_exec(with_us);
     }
     command
 }
