@@ -27,7 +27,7 @@ lint:
 
 # Measured side by side with the peer, as a ratio.
 bench:
-	scripts/with-engines cargo bench --locked --bench attest
+	scripts/with-engines --packages "podman runc" cargo bench --locked --bench attest
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:

@@ -2,6 +2,7 @@
 //! one that runs already, and as a user who is not root. The host's Podman may
 //! be any; the runtime is runc, which runs everywhere.
 
+use crate::common::by_hand::ByHand;
 use crate::common::podman::{
     PodmanService, Traces, podman, processes, shared_podman, whole_podman,
 };
@@ -38,7 +39,10 @@ fn every_probe_passes_and_every_control_holds_under_both_profiles() {
         let path = evidence_in(out.path());
         let evidence = read_json(&path);
         assert_eq!(evidence["status"], "SANDBOX_ATTESTED");
-        assert_eq!(evidence["summary"]["passed"], evidence["summary"]["required"]);
+        assert_eq!(
+            evidence["summary"]["passed"],
+            evidence["summary"]["required"]
+        );
         let controls = evidence["controls"].as_array().unwrap();
         assert_eq!(controls.len(), CONTROLS.len());
         for control in controls {
@@ -68,12 +72,18 @@ fn what_is_configured_comes_from_podman() {
     assert_eq!(sandbox["declared"], sandbox["configured"]);
     let described = read_json(&path.with_extension("").join("container.json"));
     let linux = &described["oci_config"]["linux"];
-    assert_eq!(linux["resources"]["pids"]["limit"], sandbox["configured"]["pids_limit"]);
+    assert_eq!(
+        linux["resources"]["pids"]["limit"],
+        sandbox["configured"]["pids_limit"]
+    );
     assert!(linux["seccomp"]["syscalls"].is_array());
     // The image by both of its names.
     let image = &evidence["image"];
     assert_eq!(image["engine_reported_id"], image["config_digest"]);
-    assert_eq!(described["inspect"]["ImageDigest"], image["manifest_digest"]);
+    assert_eq!(
+        described["inspect"]["ImageDigest"],
+        image["manifest_digest"]
+    );
 }
 
 #[test]
@@ -148,8 +158,14 @@ fn a_service_that_runs_is_used_and_left_alone() {
     type Way<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
     let nowhere = "unix:///nowhere.sock";
     let ways: [Way; 6] = [
-        (&["--engine", "podman", "--host", &host], &[("CONTAINER_HOST", nowhere)]),
-        (&["--engine", "podman"], &[("CONTAINER_HOST", &host), ("DOCKER_HOST", nowhere)]),
+        (
+            &["--engine", "podman", "--host", &host],
+            &[("CONTAINER_HOST", nowhere)],
+        ),
+        (
+            &["--engine", "podman"],
+            &[("CONTAINER_HOST", &host), ("DOCKER_HOST", nowhere)],
+        ),
         (&["--engine", "podman"], &[("DOCKER_HOST", &host)]),
         (
             &["--engine", "podman"],
@@ -162,7 +178,9 @@ fn a_service_that_runs_is_used_and_left_alone() {
     for (at, (arguments, variables)) in ways.into_iter().enumerate() {
         let out = tempfile::tempdir().unwrap();
         let mut command = tool();
-        command.args(["run", "--venue", "dev", "--out"]).arg(out.path());
+        command
+            .args(["run", "--venue", "dev", "--out"])
+            .arg(out.path());
         command.args(arguments).envs(variables.iter().copied());
         run(&mut command).succeeded();
         assert_eq!(proxy.count(Request::is_start), at + 1, "way {at}");
@@ -267,7 +285,14 @@ fn a_runtime_is_recorded_and_an_unknown_one_refused() {
     assert_eq!(evidence["runtime"]["oci_runtime"], "runc");
 
     let other = tempfile::tempdir().unwrap();
-    let arguments = ["--venue", "dev", "--engine", "podman", "--runtime", "nosuch"];
+    let arguments = [
+        "--venue",
+        "dev",
+        "--engine",
+        "podman",
+        "--runtime",
+        "nosuch",
+    ];
     let said = attest(other.path(), &arguments);
     said.failed(3, "engine.unusable");
     assert!(said.stderr.contains("nosuch"), "{said:?}");
@@ -340,7 +365,10 @@ fn clean_removes_what_carries_our_label_and_nothing_else() {
     let mut load = tool();
     run(load.args(["build", "--load", "--engine", "podman"])).succeeded();
     let id = std::process::id();
-    let (ours, foreign) = (format!("tki-test-old-{id}"), format!("tki-test-foreign-{id}"));
+    let (ours, foreign) = (
+        format!("tki-test-old-{id}"),
+        format!("tki-test-foreign-{id}"),
+    );
     for (name, label) in [(&ours, "dev.tki.attest.run=old"), (&foreign, "x=y")] {
         let label = format!("--label={label}");
         let limits = ["--pids-limit=8", "--network=none", "--pull=never"];
@@ -359,6 +387,22 @@ fn clean_removes_what_carries_our_label_and_nothing_else() {
     assert!(!left.contains(&ours) && left.contains(&foreign), "{left}");
 }
 
+/// Who has only the evidence can do by hand what the tool did.
+#[test]
+fn the_recorded_command_line_starts_the_same_sandbox_by_hand() {
+    let _podman = whole_podman();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    // With a gate the profile asks a supervisor that is not there any more.
+    attest_on(&out, &["--venue", "dev", "--gate", "off"]).succeeded();
+    let by_hand = ByHand::new(&evidence_in(&out));
+    let said = run(by_hand.command().stdin(Stdio::null()));
+    let greeting: Value = serde_json::from_str(said.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(greeting["hello"]["missing"], Value::Array(Vec::new()));
+    // Standard input was closed before a challenge came.
+    assert_eq!(said.status, 3, "{said:?}");
+}
+
 /// A user who is not root, made for the test.
 struct Somebody {
     name: String,
@@ -373,7 +417,10 @@ impl Somebody {
         let home = folder.path().join("home");
         let made = need(
             "passwd",
-            Command::new("useradd").args(["-m", "-d"]).arg(home).arg(&name),
+            Command::new("useradd")
+                .args(["-m", "-d"])
+                .arg(home)
+                .arg(&name),
         );
         made.succeeded();
         let somebody = Self { name, folder };
@@ -397,7 +444,13 @@ impl Somebody {
     fn command(&self, program: &Path) -> Command {
         let mut command = isolated(Path::new("setpriv"));
         command
-            .args(["--reuid", &self.name, "--regid", &self.name, "--init-groups"])
+            .args([
+                "--reuid",
+                &self.name,
+                "--regid",
+                &self.name,
+                "--init-groups",
+            ])
             .env("HOME", self.path("home"))
             .env("USER", &self.name)
             .env("XDG_RUNTIME_DIR", self.path("runtime"))
@@ -412,7 +465,12 @@ impl Drop for Somebody {
         // Podman keeps a process for each user, which holds the namespaces.
         let pause = self.path("runtime/libpod/tmp/pause.pid");
         let pid = fs::read_to_string(pause).unwrap_or_default();
-        if let Some(pid) = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw) {
+        if let Some(pid) = pid
+            .trim()
+            .parse()
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+        {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
         let _ = run(Command::new("userdel").arg(&self.name));
@@ -425,12 +483,19 @@ fn without_root_every_probe_passes_and_missing_limits_are_said() {
     let somebody = Somebody::new();
     let info = need(
         "podman",
-        somebody
-            .command(Path::new("podman"))
-            .args(["--runtime", "runc", "info", "--format", "{{.Host.CgroupControllers}}"]),
+        somebody.command(Path::new("podman")).args([
+            "--runtime",
+            "runc",
+            "info",
+            "--format",
+            "{{.Host.CgroupControllers}}",
+        ]),
     );
     if info.status != 0 {
-        println!("skipped: this kernel has no rootless Podman: {}", info.stderr);
+        println!(
+            "skipped: this kernel has no rootless Podman: {}",
+            info.stderr
+        );
         return;
     }
     let mut command = somebody.command(&somebody.path("tki-attest"));
@@ -445,13 +510,26 @@ fn without_root_every_probe_passes_and_missing_limits_are_said() {
     let controllers = info.stdout;
     for (controller, setting) in [("pids", "pids_limit"), ("memory", "memory_bytes")] {
         let set = sandbox["configured"][setting] != 0;
-        assert_eq!(set, controllers.contains(controller), "{setting}: {controllers}");
+        assert_eq!(
+            set,
+            controllers.contains(controller),
+            "{setting}: {controllers}"
+        );
     }
-    let all = ["pids", "memory", "cpu"].iter().all(|name| controllers.contains(name));
-    let wanted = if all { "SANDBOX_ATTESTED" } else { "SANDBOX_ATTESTATION_PARTIAL" };
+    let all = ["pids", "memory", "cpu"]
+        .iter()
+        .all(|name| controllers.contains(name));
+    let wanted = if all {
+        "SANDBOX_ATTESTED"
+    } else {
+        "SANDBOX_ATTESTATION_PARTIAL"
+    };
     assert_eq!(evidence["status"], wanted);
     assert_eq!(said.status, if all { 0 } else { 3 }, "{said:?}");
     // Nothing of the run's is left, in the one place where this user can write.
     let left = names_in(&somebody.path("runtime"));
-    assert!(!left.iter().any(|name| name.starts_with("tki-attest")), "{left:?}");
+    assert!(
+        !left.iter().any(|name| name.starts_with("tki-attest")),
+        "{left:?}"
+    );
 }

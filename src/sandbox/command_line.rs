@@ -50,7 +50,10 @@ pub fn command_line(
     }
     for tmpfs in &settings.tmpfs {
         let options = &tmpfs.options;
-        flag("tmpfs", format!("{}:{options}{tmpfs_options}", tmpfs.target));
+        flag(
+            "tmpfs",
+            format!("{}:{options}{tmpfs_options}", tmpfs.target),
+        );
     }
     for capability in &settings.cap_drop {
         flag("cap-drop", capability.clone());

@@ -24,7 +24,10 @@ pub fn whole_podman() -> RwLockWriteGuard<'static, ()> {
 pub fn podman(arguments: &[&str]) -> String {
     let mut command = Command::new("podman");
     command.env_remove("CONTAINER_HOST");
-    let said = need("podman", command.args(["--runtime", "runc"]).args(arguments));
+    let said = need(
+        "podman",
+        command.args(["--runtime", "runc"]).args(arguments),
+    );
     assert_eq!(said.status, 0, "podman {arguments:?}: {}", said.stderr);
     said.stdout.trim().to_owned()
 }
@@ -144,7 +147,9 @@ impl Traces {
             }
         }
         for hierarchy in names_in(Path::new("/sys/fs/cgroup")) {
-            let parent = Path::new("/sys/fs/cgroup").join(&hierarchy).join("libpod_parent");
+            let parent = Path::new("/sys/fs/cgroup")
+                .join(&hierarchy)
+                .join("libpod_parent");
             if parent.is_dir() {
                 for name in names_in(&parent) {
                     if name.starts_with("libpod-") {

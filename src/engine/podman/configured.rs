@@ -371,3 +371,135 @@ fn same_rules(profile: &[u8], loaded: &serde_json::Value) -> bool {
             .into_iter()
             .all(|name| written.about(name) == loaded.about(name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const PATH: &str = "/run/x/seccomp.json";
+    const PROFILE: &str = tki_evidence::TARGETED_DENY;
+
+    fn description() -> Value {
+        json!({
+            "Image": "ab", "OCIRuntime": "runc", "OCIConfigPath": "/c", "State": {"Pid": 7},
+            "HostConfig": {
+                "NetworkMode": "none", "UsernsMode": "", "Privileged": false,
+                "AutoRemove": true, "LogConfig": {"Type": "none"}, "Devices": [],
+                "SecurityOpt": ["no-new-privileges", format!("seccomp={PATH}")],
+            },
+        })
+    }
+
+    fn oci() -> Value {
+        let profile: Value = serde_json::from_str(PROFILE).unwrap();
+        let own = ["pid", "network", "ipc", "uts", "mount", "cgroup"];
+        json!({
+            "process": {
+                "user": {"uid": 1, "gid": 2}, "env": ["HOSTNAME=h"], "capabilities": {},
+                "rlimits": [{"type": "RLIMIT_NOFILE", "soft": 3, "hard": 4}],
+                "noNewPrivileges": true,
+            },
+            "root": {"path": "/", "readonly": true},
+            "hostname": "h",
+            "mounts": [
+                {"destination": "/out", "type": "bind", "source": "/o", "options": ["rbind", "rw"]},
+                {"destination": "/in", "type": "bind", "source": "/i", "options": ["rbind", "ro"]},
+                {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": []},
+                {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs",
+                 "options": ["rw", "noexec", "rprivate"]},
+                {"destination": "/etc/hostname", "type": "bind", "source": "/h",
+                 "options": ["bind", "ro"]},
+            ],
+            "linux": {
+                "namespaces": own.map(|kind| json!({"type": kind})),
+                "resources": {"pids": {"limit": 5}, "cpu": {"quota": 6}},
+                "seccomp": profile,
+                "maskedPaths": ["/proc/kcore"], "readonlyPaths": ["/proc/sys"],
+            },
+        })
+    }
+
+    fn read(description: Value, oci: Value) -> Settings {
+        let described = serde_json::from_value(description).unwrap();
+        let oci = serde_json::from_value(oci).unwrap();
+        settings(&described, &oci, Some((PATH, PROFILE.as_bytes())))
+    }
+
+    #[test]
+    fn what_the_runtime_got_is_what_is_said() {
+        let found = read(description(), oci());
+        let modes = [&found.network, &found.ipc, &found.pid, &found.uts];
+        assert_eq!(modes, ["none", "none", "private", "private"]);
+        assert_eq!(found.seccomp, sha256_hex(PROFILE.as_bytes()));
+        assert_eq!((found.user.as_str(), found.env.len()), ("1:2", 0));
+        assert_eq!(found.tmpfs[0].options, "rw,noexec");
+        assert_eq!((found.cap_add.len(), found.cap_drop.len()), (0, 1));
+        assert_eq!((found.pids_limit, found.cpu_quota_us), (5, 6));
+        assert_eq!((found.memory_bytes, found.memory_swap_bytes), (0, 0));
+        assert_eq!(found.ulimits[0].name, "nofile");
+        let binds: Vec<_> = found
+            .binds
+            .iter()
+            .map(|b| (&*b.target, b.read_only))
+            .collect();
+        assert_eq!(binds, [("/in", true), ("/out", false)]);
+    }
+
+    /// Nothing is filled in: each thing that the runtime was told otherwise shows.
+    #[test]
+    fn every_weakness_shows() {
+        let sound = read(description(), oci());
+        let changes: [(&str, fn(&mut Value)); 14] = [
+            ("network", |c| {
+                c["linux"]["namespaces"][1]["path"] = json!("/n")
+            }),
+            ("ipc", |c| c["mounts"][2]["destination"] = json!("/dev/shm")),
+            ("pid", |c| c["linux"]["namespaces"][0]["type"] = json!("x")),
+            ("cgroupns", |c| {
+                c["linux"]["namespaces"][5]["type"] = json!("x")
+            }),
+            ("read_only_rootfs", |c| c["root"] = json!({})),
+            ("user", |c| c["process"]["user"]["uid"] = json!(0)),
+            ("env", |c| c["process"]["env"] = json!(["HOSTNAME=other"])),
+            ("binds", |c| c["mounts"][4]["options"] = json!(["bind"])),
+            ("tmpfs", |c| c["mounts"][3]["options"] = json!(["rw"])),
+            ("cap_add", |c| {
+                c["process"]["capabilities"]["ambient"] = json!(["CAP_KILL"])
+            }),
+            ("no_new_privileges", |c| {
+                c["process"]["noNewPrivileges"] = json!(false)
+            }),
+            ("system_paths_masked", |c| {
+                c["linux"]["maskedPaths"] = json!([])
+            }),
+            ("seccomp", |c| c["linux"]["seccomp"]["syscalls"] = json!([])),
+            ("pids_limit", |c| c["linux"]["resources"] = json!({})),
+        ];
+        for (name, change) in changes {
+            let mut changed = oci();
+            change(&mut changed);
+            let found = read(description(), changed);
+            let differing = tki_evidence::settings::deviations(&sound, &found);
+            assert!(differing.iter().any(|row| row.setting == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_profile_counts_only_if_podman_names_it_and_loaded_it() {
+        let with = |options: Value, filter: Option<Value>| {
+            let (mut described, mut config) = (description(), oci());
+            described["HostConfig"]["SecurityOpt"] = options;
+            config["linux"]["seccomp"] = filter.unwrap_or(Value::Null);
+            read(described, config).seccomp
+        };
+        let loaded = || Some(oci()["linux"]["seccomp"].clone());
+        let named = json!([format!("seccomp={PATH}")]);
+        assert_eq!(with(named.clone(), loaded()).len(), 64);
+        assert_eq!(with(named.clone(), None), "unconfined");
+        assert_eq!(with(Value::Null, loaded()), "default");
+        assert_eq!(with(json!(["seccomp=/other"]), loaded()), "default");
+        let allows = json!({"defaultAction": "SCMP_ACT_ALLOW"});
+        assert_eq!(with(named, Some(allows)), "another");
+    }
+}
