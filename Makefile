@@ -3,7 +3,8 @@
 # alone and do all their set-up.
 
 TARGET := x86_64-unknown-linux-gnu
-TEST_PACKAGES := skopeo umoci jq python3-jsonschema strace binutils bsdutils util-linux iproute2
+TEST_PACKAGES := skopeo umoci jq python3-jsonschema strace binutils bsdutils util-linux iproute2 \
+	podman runc crun
 
 .PHONY: all attest test lint bench image image-context release schema clean
 
@@ -26,7 +27,7 @@ lint:
 
 # Measured side by side with the peer, as a ratio.
 bench:
-	scripts/with-engines cargo bench --locked --bench attest
+	scripts/with-engines --packages "podman runc" cargo bench --locked --bench attest
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:

@@ -1,6 +1,6 @@
-//! How long a whole `tki-attest run` takes beside `docker run` of the same image
-//! with the same flags doing nothing. Both in the same run, in turns, as a
-//! ratio of medians.
+//! How long a whole `tki-attest run` takes beside `docker run` and `podman run`
+//! of the same image with the same flags doing nothing. Each beside its peer in
+//! the same run, in turns, as a ratio of medians.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,6 +9,12 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 15;
 
 fn main() {
+    println!("{ROUNDS} rounds, in turns; medians");
+    compare("docker");
+    compare("podman");
+}
+
+fn compare(engine: &str) {
     let tool = env!("CARGO_BIN_EXE_tki-attest");
     let work = tempfile::tempdir().expect("a temporary directory");
     let out = work.path().join("reports");
@@ -16,7 +22,8 @@ fn main() {
     let attest = |controls: &str, out: &Path| {
         let mut command = Command::new(tool);
         command
-            .args(["run", "--venue", "dev", "--controls", controls, "--out"])
+            .args(["run", "-q", "--venue", "dev", "--engine", engine])
+            .args(["--controls", controls, "--out"])
             .arg(out);
         command
     };
@@ -39,8 +46,7 @@ fn main() {
     let row = |name: &str, time: Duration, note: &str| {
         println!("{name:<34} {:>8.1} ms  {note}", millis(time));
     };
-    println!("{ROUNDS} rounds, in turns; medians");
-    row("docker run --rm (nothing)", theirs, "");
+    row(&format!("{engine} run --rm (nothing)"), theirs, "");
     row(
         "tki-attest run --controls none",
         ours,

@@ -132,7 +132,8 @@ pub struct EngineArgs {
     /// The container engine.
     #[arg(long, value_enum, default_value = "auto")]
     pub engine: EngineName,
-    /// Its address, such as unix:///var/run/docker.sock [default: DOCKER_HOST, then the usual socket].
+    /// Its address, such as unix:///var/run/docker.sock [default: DOCKER_HOST, for
+    /// Podman CONTAINER_HOST, then the usual sockets].
     #[arg(long, value_name = "URL")]
     pub host: Option<String>,
     /// Time limit for everything.

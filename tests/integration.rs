@@ -17,6 +17,8 @@ mod inspector;
 mod leftovers;
 /// Engines without a daemon: embedded and bubblewrap.
 mod local;
+/// Attesting on a real Podman, with a service of its own or one that runs.
+mod podman;
 /// Reading seccomp profiles: lint, explain, derive.
 mod seccomp;
 /// Evidence against jq and its schema; every edit is refused.

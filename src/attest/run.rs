@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::image::Image;
 use crate::report::progress::Progress;
 use crate::report::text::printable;
-use crate::sandbox::command_line;
+use crate::sandbox::command_line::{Client, command_line};
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
 use std::time::{Duration, Instant};
@@ -110,7 +110,10 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
     };
     let mut engine = connect()?;
     let around = engine.look_around(plan.tag, &names)?;
-    let facts = around.facts;
+    let mut facts = around.facts;
+    for note in &facts.notes {
+        progress.note(note);
+    }
     check_venue(plan.venue, &facts)?;
 
     progress.stage("image");
@@ -154,6 +157,10 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         nonce: random_hex::<32>()?,
     };
     let outcome = container::run(engine.as_mut(), &job, Some(progress))?;
+    // What the container was made with, not what the engine would have chosen.
+    if let Some(used) = &outcome.configured.oci_runtime {
+        facts.runtime.oci_runtime = used.clone();
+    }
     let controls = if plan.controls {
         progress.stage("controls");
         let engine = &facts.runtime.engine;
@@ -195,9 +202,13 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
             sha256: sha256_hex(launch.seccomp.as_bytes()),
             text: launch.seccomp.clone(),
         },
-        runtime: facts.runtime,
+        runtime: facts.runtime.clone(),
         sandbox: Sandbox {
-            command_line: command_line::docker_run(
+            command_line: command_line(
+                match facts.runtime.engine.as_str() {
+                    "podman" => Client::Podman(&facts.runtime.oci_runtime),
+                    _ => Client::Docker,
+                },
                 &launch.settings,
                 &launch.name,
                 &launch.labels,

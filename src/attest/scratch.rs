@@ -20,7 +20,7 @@ use tki_evidence::evidence::OutBacking;
 /// All scratch directories are called this and the run's id.
 const PREFIX: &str = "tki-attest-";
 /// Held locked by the run that the directory belongs to.
-const LOCK: &str = ".tki-attest-run";
+pub const LOCK: &str = ".tki-attest-run";
 
 /// The host's side of /in and /out, gone when dropped.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ fn take_away(base: &Path, mounted: bool) {
 }
 
 /// Where scratch directories are made: a place that engines see too.
-fn parent() -> PathBuf {
+pub fn parent() -> PathBuf {
     let candidates = [
         Some(PathBuf::from("/run")),
         std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),

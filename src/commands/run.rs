@@ -2,7 +2,7 @@
 
 use crate::attest::bundle;
 use crate::attest::run::{Plan, attest, time_left};
-use crate::cli::{Common, Controls, EngineArgs, Format, RunArgs, Venue};
+use crate::cli::{Common, Controls, Format, RunArgs, Venue};
 use crate::commands::{output, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -33,13 +33,9 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     bundle::prepare_folder(&args.out)?;
     let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
     progress.stage("build");
+    let connector = shared::Connector::new(&args.engine, args.runtime.as_deref());
     // One deadline for everything: whatever connects later has less time.
-    let connect = || {
-        shared::connect(&EngineArgs {
-            timeout: time_left(deadline, "connecting")?,
-            ..args.engine.clone()
-        })
-    };
+    let connect = || connector.connect(time_left(deadline, "connecting")?);
     // The engine takes as long to agree on a version as the image to be built.
     // What is wrong with the image is said first.
     let (image, engine) = std::thread::scope(|scope| {

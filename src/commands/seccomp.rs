@@ -54,7 +54,8 @@ fn execute_explain(args: &ProfileArgs, common: Common) -> Result<Exit, Failure> 
 fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
     let image = embedded::image()?;
     let janitor = shared::janitor(&args.engine)?;
-    let connect = || shared::connect(&args.engine);
+    let connector = shared::Connector::new(&args.engine, None);
+    let connect = || connector.connect(args.engine.timeout);
     let text = Seccomp::resolve(&args.from)?.text;
     let paint = Paint::stderr(common.color);
     let mut progress = Progress::new(common.quiet, paint);

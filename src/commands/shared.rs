@@ -4,11 +4,14 @@ use crate::attest::janitor::Janitor;
 use crate::cli::{EngineArgs, EngineName, ImageSource};
 use crate::engine::docker::DockerEngine;
 use crate::engine::local::{LocalEngine, Maker, own};
+use crate::engine::podman::{Place, PodmanEngine};
 use crate::engine::{Engine, EngineError};
 use crate::failure::Failure;
 use crate::image::{self, BuildOptions, Context, Image, Recipe, embedded};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Builds the image that the arguments describe.
 pub fn build_image(source: &ImageSource, tag: &str) -> Result<Image, Failure> {
@@ -69,20 +72,108 @@ fn source_date_epoch() -> Result<u64, Failure> {
     }
 }
 
-/// Connects to the engine that the arguments name.
-pub fn connect(args: &EngineArgs) -> Result<Box<dyn Engine>, EngineError> {
-    match args.engine {
-        EngineName::Embedded => Ok(Box::new(LocalEngine::new(Maker::Embedded, args.timeout)?)),
-        EngineName::Bwrap => Ok(Box::new(LocalEngine::new(Maker::Bwrap, args.timeout)?)),
-        EngineName::Podman | EngineName::All => Err(EngineError::Unusable {
-            engine: args.engine.name(),
-            reason: "not built yet".into(),
-            next: "use --engine docker".into(),
-        }),
-        EngineName::Auto | EngineName::Docker => Ok(Box::new(DockerEngine::connect(
-            args.host.as_deref(),
-            args.timeout,
-        )?)),
+/// Engines in the order in which `auto` tries them.
+const CANDIDATES: &[EngineName] = &[
+    EngineName::Docker,
+    EngineName::Podman,
+    EngineName::Embedded,
+    EngineName::Bwrap,
+];
+
+/// Connects to the engine that the arguments name. The choice is made once, so
+/// that every connection of a command leads to the same engine; what was started
+/// for it ends with this value.
+#[derive(Debug)]
+pub struct Connector<'a> {
+    args: &'a EngineArgs,
+    runtime: Option<&'a str>,
+    route: Mutex<Option<Route>>,
+}
+
+/// An engine that was found.
+#[derive(Clone, Debug)]
+enum Route {
+    Docker,
+    Podman(Arc<Place>),
+    Local(Maker),
+}
+
+impl<'a> Connector<'a> {
+    /// A connector for the arguments, and for an OCI runtime if one is named.
+    pub fn new(args: &'a EngineArgs, runtime: Option<&'a str>) -> Self {
+        Self {
+            args,
+            runtime,
+            route: Mutex::new(None),
+        }
+    }
+
+    /// Makes a connection. Everything that is done with it must end within
+    /// `limit`.
+    pub fn connect(&self, limit: Duration) -> Result<Box<dyn Engine>, EngineError> {
+        let mut route = self
+            .route
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(route) = route.as_ref() {
+            return self.follow(route, limit);
+        }
+        let (found, engine) = match self.args.engine {
+            EngineName::Auto => self.first(limit)?,
+            name => self.reach(name, self.args.host.as_deref(), limit)?,
+        };
+        *route = Some(found);
+        Ok(engine)
+    }
+
+    /// The first candidate that is there. If none is, what is wrong with the
+    /// first one is what the user hears.
+    fn first(&self, limit: Duration) -> Result<(Route, Box<dyn Engine>), EngineError> {
+        let mut first_error = None;
+        // Whoever gives an address means the engine that is there.
+        let variable = std::env::var("DOCKER_HOST").ok();
+        let named = self.args.host.clone().or(variable);
+        let named = named.as_deref().filter(|host| !host.is_empty());
+        for name in &CANDIDATES[..named.map_or(CANDIDATES.len(), |_| 2)] {
+            match self.reach(*name, named, limit) {
+                Ok(found) => return Ok(found),
+                Err(error) if is_elsewhere(&error) => {
+                    first_error.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(first_error.unwrap_or_else(|| not_built(EngineName::Auto)))
+    }
+
+    fn reach(
+        &self,
+        name: EngineName,
+        host: Option<&str>,
+        limit: Duration,
+    ) -> Result<(Route, Box<dyn Engine>), EngineError> {
+        let route = match name {
+            EngineName::Docker => Route::Docker,
+            EngineName::Podman => Route::Podman(Arc::new(Place::find(
+                host,
+                self.runtime,
+                limit,
+            )?)),
+            EngineName::Embedded => Route::Local(Maker::Embedded),
+            EngineName::Bwrap => Route::Local(Maker::Bwrap),
+            other @ (EngineName::Auto | EngineName::All) => return Err(not_built(other)),
+        };
+        let engine = self.follow(&route, limit)?;
+        Ok((route, engine))
+    }
+
+    fn follow(&self, route: &Route, limit: Duration) -> Result<Box<dyn Engine>, EngineError> {
+        let host = self.args.host.as_deref();
+        Ok(match route {
+            Route::Docker => Box::new(DockerEngine::connect(host, limit)?),
+            Route::Podman(place) => Box::new(PodmanEngine::connect(place, limit)?),
+            Route::Local(maker) => Box::new(LocalEngine::new(*maker, limit)?),
+        })
     }
 }
 
@@ -101,6 +192,29 @@ pub fn settle(args: &EngineArgs) -> Result<(), Failure> {
         }),
         _ => Ok(()),
     }
+}
+
+/// The engine is not here or not for us: another one may be.
+fn is_elsewhere(error: &EngineError) -> bool {
+    matches!(
+        error,
+        EngineError::Unreachable { .. }
+            | EngineError::Unusable { .. }
+            | EngineError::Permission { .. }
+    )
+}
+
+fn not_built(name: EngineName) -> EngineError {
+    EngineError::Unusable {
+        engine: name.name(),
+        reason: "not built yet".into(),
+        next: "name one engine with --engine".into(),
+    }
+}
+
+/// Connects once.
+pub fn connect(args: &EngineArgs) -> Result<Box<dyn Engine>, EngineError> {
+    Connector::new(args, None).connect(args.timeout)
 }
 
 /// Starts the process that tidies up should this one be killed.

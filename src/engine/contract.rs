@@ -94,6 +94,8 @@ pub struct EngineFacts {
     pub cpus: i64,
     /// Limits that it cannot set: `pids`, `memory`, `cpu`.
     pub lacks: Vec<&'static str>,
+    /// What the user should know about the choice of engine or runtime.
+    pub notes: Vec<String>,
 }
 
 /// What must be known before anything is made.
@@ -146,6 +148,8 @@ pub struct Configured {
     pub settings: Settings,
     /// The image that the container was made from.
     pub image_id: String,
+    /// The OCI runtime that the container was made with, if the engine tells it.
+    pub oci_runtime: Option<String>,
     /// The process id of the container's init, if the engine tells it.
     pub pid: Option<i32>,
     /// The engine's own description, verbatim.

@@ -93,6 +93,16 @@ pub enum EngineError {
         /// What was asked.
         request: String,
     },
+    /// The seccomp profile that Podman was given is another one by now.
+    #[error("the seccomp profile {path} was changed: it has SHA-256 {found}, not {wanted}")]
+    ProfileChanged {
+        /// The file.
+        path: String,
+        /// The digest of what was written.
+        wanted: String,
+        /// The digest of what is there.
+        found: String,
+    },
     /// The container says more than any inspector would.
     #[error("the container wrote {what}: that is not the inspector")]
     TooMuch {
@@ -106,7 +116,7 @@ impl From<EngineError> for Failure {
         let (code, next): (&'static str, String) = match &error {
             EngineError::Unreachable { .. } => (
                 "engine.unreachable",
-                "start Docker, or name its address with --host or DOCKER_HOST".into(),
+                "start Docker or Podman, or name its address with --host or DOCKER_HOST".into(),
             ),
             EngineError::Unusable { next, .. } => ("engine.unusable", next.clone()),
             EngineError::Permission { host } => (
@@ -144,6 +154,12 @@ impl From<EngineError> for Failure {
                 "run.interrupted",
                 "run again; should the engine have been too slow to remove the container, `tki-attest \
                  clean` does it"
+                    .into(),
+            ),
+            EngineError::ProfileChanged { .. } => (
+                "seccomp.changed",
+                "find out who writes into that directory, then run again; nothing is attested \
+                 under a profile that may be another one"
                     .into(),
             ),
             EngineError::TooMuch { .. } => (

@@ -1,8 +1,10 @@
 //! Engines: who makes the container. [`contract`] is what any engine must offer,
-//! [`docker`] the Docker Engine. Only this folder is asynchronous, and it shows
+//! [`docker`] the Docker Engine, [`podman`] Podman, [`api`] what these two have
+//! in common. Only this folder is asynchronous, and it shows
 //! nothing of that outside: [`driver`] runs one future at a time, under the
 //! run's deadline, and gives way to Ctrl-C.
 
+pub mod api;
 pub mod contract;
 pub mod descriptors;
 pub mod docker;
@@ -11,6 +13,7 @@ pub mod error;
 pub mod gate;
 pub mod lines;
 pub mod local;
+pub mod podman;
 
 pub use contract::{
     Configured, Ended, Engine, EngineFacts, GateKind, ImageNames, Launch, Leftover, Session,

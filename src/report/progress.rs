@@ -1,12 +1,14 @@
 //! A line per stage on a terminal, nothing in a pipe.
 
 use crate::report::table::Paint;
+use crate::report::text::printable;
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
 /// Shows which stage a command is in.
 #[derive(Debug)]
 pub struct Progress {
+    quiet: bool,
     shown: bool,
     paint: Paint,
     current: Option<(String, Instant)>,
@@ -16,6 +18,7 @@ impl Progress {
     /// Progress on standard error, if that is a terminal and not `quiet`.
     pub fn new(quiet: bool, paint: Paint) -> Self {
         Self {
+            quiet,
             shown: !quiet && std::io::stderr().is_terminal(),
             paint,
             current: None,
@@ -31,6 +34,16 @@ impl Progress {
             let _ = err.flush();
             self.current = Some((name.to_owned(), Instant::now()));
         }
+    }
+
+    /// Something that the user should know, also in a pipe.
+    pub fn note(&mut self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        let text = printable(text, 300);
+        let start = if self.current.is_some() { "\n" } else { "" };
+        let _ = writeln!(std::io::stderr(), "{start}tki-attest: note: {text}");
     }
 
     /// The last stage is done.

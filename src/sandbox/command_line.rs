@@ -2,21 +2,29 @@
 
 use tki_evidence::settings::Settings;
 
-/// The equivalent `docker run`. The seccomp profile is named by the file that
-/// lies beside the evidence.
-pub fn docker_run(
+/// The program that a person would have typed the line for.
+#[derive(Clone, Copy, Debug)]
+pub enum Client<'a> {
+    /// `docker`.
+    Docker,
+    /// `podman`, with the OCI runtime that was used.
+    Podman(&'a str),
+}
+
+/// The equivalent `docker run` or `podman run`. The seccomp profile is named by
+/// the file that lies beside the evidence.
+pub fn command_line(
+    client: Client,
     settings: &Settings,
     name: &str,
     labels: &[(String, String)],
     seccomp_file: &str,
     image: &str,
 ) -> Vec<String> {
-    let mut line = vec!["env".to_owned()];
-    for variable in REMOVED_VARIABLES {
-        line.push(format!("--unset={variable}"));
-    }
-    // The image is there or the run fails: nothing is ever fetched.
-    line.extend(["docker", "run", "--pull=never", "--rm", "--interactive"].map(String::from));
+    let mut line = match client {
+        Client::Docker => docker_words(),
+        Client::Podman(runtime) => podman_words(runtime),
+    };
     let mut flag = |name: &str, value: String| line.push(format!("--{name}={value}"));
     flag("name", name.into());
     for (key, value) in labels {
@@ -28,19 +36,24 @@ pub fn docker_run(
     flag("hostname", settings.hostname.clone());
     flag("read-only", settings.read_only_rootfs.to_string());
     flag("user", settings.user.clone());
-    // A variable that is named but not set where the client runs is removed.
-    for variable in REMOVED_VARIABLES {
-        flag("env", (*variable).into());
-    }
+    let (bind_options, tmpfs_options) = match client {
+        Client::Docker => ("", ""),
+        Client::Podman(_) => (",nosuid,nodev,noexec", ",notmpcopyup"),
+    };
     for bind in &settings.binds {
         let access = if bind.read_only { ",readonly" } else { "" };
+        let (source, target) = (&bind.source, &bind.target);
         flag(
             "mount",
-            format!("type=bind,src={},dst={}{access}", bind.source, bind.target),
+            format!("type=bind,src={source},dst={target}{access}{bind_options}"),
         );
     }
     for tmpfs in &settings.tmpfs {
-        flag("tmpfs", format!("{}:{}", tmpfs.target, tmpfs.options));
+        let options = &tmpfs.options;
+        flag(
+            "tmpfs",
+            format!("{}:{options}{tmpfs_options}", tmpfs.target),
+        );
     }
     for capability in &settings.cap_drop {
         flag("cap-drop", capability.clone());
@@ -52,13 +65,18 @@ pub fn docker_run(
         flag("security-opt", "no-new-privileges".into());
     }
     flag("security-opt", format!("seccomp={seccomp_file}"));
-    flag("pids-limit", settings.pids_limit.to_string());
-    flag("memory", settings.memory_bytes.to_string());
-    if settings.memory_swap_bytes != 0 {
-        flag("memory-swap", settings.memory_swap_bytes.to_string());
+    for (name, value) in [
+        ("pids-limit", settings.pids_limit),
+        ("memory", settings.memory_bytes),
+        ("memory-swap", settings.memory_swap_bytes),
+        ("cpu-period", settings.cpu_period_us),
+        ("cpu-quota", settings.cpu_quota_us),
+    ] {
+        // A limit of 0 is one that could not be set.
+        if value != 0 {
+            flag(name, value.to_string());
+        }
     }
-    flag("cpu-period", settings.cpu_period_us.to_string());
-    flag("cpu-quota", settings.cpu_quota_us.to_string());
     for limit in &settings.ulimits {
         flag(
             "ulimit",
@@ -68,6 +86,42 @@ pub fn docker_run(
     flag("log-driver", settings.log_driver.clone());
     line.push(image.into());
     line.push("probe".into());
+    line
+}
+
+/// The image is there or the run fails: nothing is ever fetched.
+const RUN: [&str; 4] = ["run", "--pull=never", "--rm", "--interactive"];
+
+fn docker_words() -> Vec<String> {
+    let mut line = vec!["env".to_owned()];
+    for variable in REMOVED_VARIABLES {
+        line.push(format!("--unset={variable}"));
+    }
+    line.push("docker".into());
+    line.extend(RUN.map(String::from));
+    // A variable that is named but not set where the client runs is removed.
+    for variable in REMOVED_VARIABLES {
+        line.push(format!("--env={variable}"));
+    }
+    line
+}
+
+fn podman_words(runtime: &str) -> Vec<String> {
+    let mut line = vec!["podman".to_owned()];
+    if !runtime.is_empty() {
+        line.push(format!("--runtime={runtime}"));
+    }
+    line.extend(RUN.map(String::from));
+    let nothing_of_its_own = [
+        "--unsetenv-all",
+        "--http-proxy=false",
+        "--passwd=false",
+        "--no-hosts",
+        "--systemd=false",
+        "--read-only-tmpfs=false",
+        "--image-volume=ignore",
+    ];
+    line.extend(nothing_of_its_own.map(String::from));
     line
 }
 

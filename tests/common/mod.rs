@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 pub mod by_hand;
 /// Containers that are built to misbehave.
 pub mod impostor;
+/// Podman, its services, and what they could leave behind.
+pub mod podman;
 /// A Docker Engine in a temporary directory.
 pub mod private_engine;
 /// A socket between the tool and the engine that sees every request.
@@ -43,6 +45,7 @@ pub fn isolated(program: &Path) -> Command {
         .env_remove("JENKINS_URL")
         .env_remove("CIRCLECI")
         .env_remove("DOCKER_HOST")
+        .env_remove("CONTAINER_HOST")
         .env_remove("SOURCE_DATE_EPOCH")
         .stdin(Stdio::null());
     command

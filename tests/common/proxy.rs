@@ -27,6 +27,8 @@ impl Request {
     /// The parts of the path, and what is asked of them.
     fn is(&self, method: &str, wanted: &[&str]) -> bool {
         let path = self.target.split('?').next().unwrap_or_default();
+        // Podman's own API has the same paths below a name of its own.
+        let path = path.strip_prefix("/libpod").unwrap_or(path);
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         self.method == method
             && parts.len() == wanted.len()

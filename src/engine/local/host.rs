@@ -47,10 +47,12 @@ pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: Support) -
         .filter(|(_, can)| !can)
         .map(|(name, _)| name)
         .collect(),
+        notes: Vec::new(),
     }
 }
 
-fn operating_system() -> String {
+/// The operating system's name for people.
+pub fn operating_system() -> String {
     let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = text
         .lines()

@@ -5,7 +5,7 @@
 mod bubble;
 mod cgroup;
 mod filter;
-mod host;
+pub(super) mod host;
 mod job;
 pub mod keeper;
 mod loopback;

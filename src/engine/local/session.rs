@@ -230,6 +230,7 @@ impl Session for LocalSession<'_> {
         Ok(Configured {
             settings: settings.clone(),
             image_id: self.image_id.clone(),
+            oci_runtime: None,
             pid: Some(*pid),
             description: description.clone(),
         })

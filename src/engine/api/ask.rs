@@ -1,4 +1,4 @@
-//! Questions that change nothing.
+//! Questions that change nothing, in Docker's words.
 
 use crate::engine::contract::{EngineFacts, LABEL_RUN};
 use bollard::Docker;
@@ -81,5 +81,6 @@ pub fn facts(info: SystemInfo, api_version: String) -> EngineFacts {
         .filter(|(_, can)| *can == Some(false))
         .map(|(name, _)| name)
         .collect(),
+        notes: Vec::new(),
     }
 }

@@ -1,14 +1,14 @@
 //! Finding the engine, and telling one failure from another.
 
+use crate::engine::api::raw::Raw;
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
+use crate::engine::podman::libpod;
 use bollard::errors::Error;
 use bollard::{ClientVersion, Docker};
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
-
-const USUAL_SOCKET: &str = "unix:///var/run/docker.sock";
 
 /// The oldest API that has everything we set: Docker Engine 19.03.
 const LEAST_API: (usize, usize) = (1, 40);
@@ -16,18 +16,6 @@ const LEAST_API_NAME: &str = "1.40";
 
 /// Seconds that a single request may take; the run's deadline is shorter.
 const REQUEST_SECONDS: u64 = 600;
-
-/// Where the engine is: the flag, `DOCKER_HOST`, or the usual socket.
-pub fn resolve(flag: Option<&str>) -> String {
-    let variable = || {
-        std::env::var("DOCKER_HOST")
-            .ok()
-            .filter(|host| !host.is_empty())
-    };
-    flag.map(str::to_owned)
-        .or_else(variable)
-        .unwrap_or_else(|| USUAL_SOCKET.into())
-}
 
 /// Connects and agrees on an API version.
 pub fn connect(driver: &mut Driver, host: &str) -> Result<Docker, EngineError> {
@@ -43,6 +31,18 @@ pub fn connect(driver: &mut Driver, host: &str) -> Result<Docker, EngineError> {
         return client(host, version);
     }
     let docker = client(host, bollard::API_DEFAULT_VERSION)?;
+    // Podman answers in the same words, but means other things by some of them.
+    if let Some(socket) = host.strip_prefix("unix://") {
+        let raw = Raw::new(socket, host);
+        match driver.run("GET /_ping", libpod::ping(&raw)) {
+            Ok(Some(_)) => return Err(podman_there(host)),
+            Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
+                return Err(error);
+            }
+            // What else is wrong shows in the answer to the next question.
+            Ok(None) | Err(_) => {}
+        }
+    }
     let request = "GET /version";
     let docker = driver.run(request, async {
         docker.negotiate_version().await.map_err(|error| {
@@ -67,7 +67,16 @@ pub fn connect(driver: &mut Driver, host: &str) -> Result<Docker, EngineError> {
     Ok(docker)
 }
 
-fn client(host: &str, version: &ClientVersion) -> Result<Docker, EngineError> {
+fn podman_there(host: &str) -> EngineError {
+    EngineError::Unusable {
+        engine: "docker",
+        reason: format!("{host} is Podman's"),
+        next: "use --engine podman".into(),
+    }
+}
+
+/// A client for an address, with a version that is agreed on.
+pub fn client(host: &str, version: &ClientVersion) -> Result<Docker, EngineError> {
     let address = |why: String| EngineError::Address {
         host: host.into(),
         why,
@@ -144,6 +153,6 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// An engine's words, cut and without terminal escapes.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     crate::report::text::printable(text.trim(), 600)
 }

@@ -1,0 +1,207 @@
+//! One container, from create to removed.
+
+use crate::engine::api::{Api, connect};
+use crate::engine::contract::Ended;
+use crate::engine::error::EngineError;
+use crate::engine::lines::Lines;
+use bollard::container::{AttachContainerResults, LogOutput};
+use bollard::errors::Error;
+use bollard::query_parameters::{AttachContainerOptionsBuilder, RemoveContainerOptionsBuilder};
+use futures_util::StreamExt;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::task::JoinHandle;
+
+/// The most of the container's standard error that is kept.
+const MAX_COMPLAINT: usize = 4096;
+
+/// A container that is removed when this is dropped.
+pub struct Container<'a> {
+    /// The engine.
+    pub api: &'a mut Api,
+    /// The container's id.
+    pub id: String,
+    attached: Option<AttachContainerResults>,
+    waiting: Option<JoinHandle<Result<Option<i64>, EngineError>>>,
+    lines: Lines,
+    complaint: Vec<u8>,
+    removed: bool,
+}
+
+impl<'a> Container<'a> {
+    /// Runs a create call, which gives the id. From then on the container is
+    /// removed whatever happens.
+    pub fn create(
+        api: &'a mut Api,
+        name: &str,
+        request: &str,
+        creating: impl Future<Output = Result<String, EngineError>>,
+    ) -> Result<Self, EngineError> {
+        let mut creating = Box::pin(creating);
+        // An engine that has begun to make a container finishes, whoever hangs up;
+        // so the answer is awaited before the container is removed, by its name.
+        let id = match api.driver.run(request, &mut creating) {
+            Ok(id) => id,
+            Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
+                let _ = api.driver.run_clean_up(creating);
+                remove(api, name);
+                return Err(error);
+            }
+            // Its answer may have been lost, and not the request.
+            Err(error @ EngineError::Vanished { .. }) => {
+                remove(api, name);
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            api,
+            id,
+            attached: None,
+            waiting: None,
+            lines: Lines::default(),
+            complaint: Vec::new(),
+            removed: false,
+        })
+    }
+
+    /// Attaches to its standard streams.
+    pub fn attach(&mut self) -> Result<(), EngineError> {
+        let docker = self.api.docker.clone();
+        let options = AttachContainerOptionsBuilder::new()
+            .stdin(true)
+            .stdout(true)
+            .stderr(true)
+            .stream(true)
+            .build();
+        self.attached = Some(self.api.call(
+            "POST /containers/attach",
+            docker.attach_container(&self.id, Some(options)),
+        )?);
+        Ok(())
+    }
+
+    /// Starts it.
+    pub fn start(&mut self) -> Result<(), EngineError> {
+        let docker = self.api.docker.clone();
+        self.api.call(
+            "POST /containers/start",
+            docker.start_container(&self.id, None),
+        )
+    }
+
+    /// Waits for its removal beside everything else. The call gives its exit
+    /// status, if the engine still knows it.
+    pub fn wait_beside(
+        &mut self,
+        call: impl Future<Output = Result<Option<i64>, EngineError>> + Send + 'static,
+    ) {
+        self.waiting = Some(self.api.driver.spawn(call));
+    }
+
+    /// Sends a line to its standard input.
+    pub fn send(&mut self, line: &[u8]) -> Result<(), EngineError> {
+        let Some(attached) = &mut self.attached else {
+            return Ok(());
+        };
+        let (host, request) = (&self.api.host, "writing to the container");
+        self.api.driver.run(request, async {
+            let sent = async {
+                attached.input.write_all(line).await?;
+                attached.input.flush().await
+            };
+            sent.await
+                .map_err(|error| connect::explain(host, request, error.into()))
+        })
+    }
+
+    /// The next line of its standard output; `None` when it has ended.
+    pub fn receive(&mut self) -> Result<Option<Vec<u8>>, EngineError> {
+        loop {
+            if let Some(line) = self.lines.next() {
+                return Ok(Some(line));
+            }
+            let Some(attached) = &mut self.attached else {
+                return Ok(None);
+            };
+            let (host, request) = (&self.api.host, "reading from the container");
+            let next = self.api.driver.run(request, async {
+                match attached.output.next().await {
+                    None => Ok(None),
+                    Some(Ok(output)) => Ok(Some(output)),
+                    Some(Err(error)) => Err(connect::explain(host, request, error)),
+                }
+            })?;
+            match next {
+                None => {
+                    self.attached = None;
+                    return Ok(self.lines.rest());
+                }
+                Some(LogOutput::StdErr { message }) => {
+                    let room = MAX_COMPLAINT.saturating_sub(self.complaint.len());
+                    self.complaint
+                        .extend_from_slice(&message[..message.len().min(room)]);
+                }
+                Some(output) => self.lines.take(&output.into_bytes())?,
+            }
+        }
+    }
+
+    /// What it wrote to standard error so far.
+    pub fn complaint(&self) -> String {
+        String::from_utf8_lossy(&self.complaint).trim().to_owned()
+    }
+
+    /// Waits until it has ended and is removed.
+    pub fn finish(&mut self) -> Result<Ended, EngineError> {
+        self.attached = None;
+        let Some(waiting) = self.waiting.take() else {
+            return Ok(Ended { status: None });
+        };
+        let request = "waiting for the container's removal";
+        let status = self.api.driver.run(request, async {
+            match waiting.await {
+                Ok(status) => status,
+                Err(_) => Ok(None),
+            }
+        })?;
+        self.removed = true;
+        Ok(Ended { status })
+    }
+}
+
+impl Drop for Container<'_> {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            waiting.abort();
+        }
+        if !self.removed {
+            self.attached = None;
+            remove(self.api, &self.id);
+        }
+    }
+}
+
+/// Removes a container by force and waits until it is gone. Nothing can be done
+/// if the engine does not answer; `clean` finds the container by its label.
+fn remove(api: &mut Api, id: &str) {
+    let docker = api.docker.clone();
+    api.driver.run_clean_up(async {
+        let options = RemoveContainerOptionsBuilder::new()
+            .force(true)
+            .v(true)
+            .build();
+        // The engine may be removing it already, or may still be creating it.
+        for _ in 0..100 {
+            match docker.remove_container(id, Some(options.clone())).await {
+                Err(Error::DockerResponseServerError {
+                    status_code: 404, ..
+                }) => break,
+                Ok(()) | Err(Error::DockerResponseServerError { .. }) => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                Err(_) => break,
+            }
+        }
+    });
+}

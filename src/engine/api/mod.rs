@@ -1,0 +1,136 @@
+//! What Docker and Podman have in common: the API of Docker's, spoken over a
+//! unix socket or a port.
+
+pub mod ask;
+pub mod connect;
+pub mod container;
+pub mod raw;
+
+use crate::engine::contract::ImageNames;
+use crate::engine::driver::Driver;
+use crate::engine::error::EngineError;
+use crate::image::Image;
+use bollard::query_parameters::{ImportImageOptions, RemoveContainerOptionsBuilder};
+use bollard::{ClientVersion, Docker};
+use futures_util::StreamExt;
+use std::time::Duration;
+
+/// A connection to an engine.
+#[derive(Debug)]
+pub struct Api {
+    /// Runs the calls.
+    pub driver: Driver,
+    /// The client.
+    pub docker: Docker,
+    /// The engine's address, as errors name it.
+    pub host: String,
+}
+
+impl Api {
+    /// Connects to the engine at `host` and agrees on an API version.
+    /// Everything that is done with it must end within `limit`.
+    pub fn connect(host: String, limit: Duration) -> Result<Self, EngineError> {
+        let mut driver = Self::driver(&host, limit)?;
+        let docker = connect::connect(&mut driver, &host)?;
+        Ok(Self {
+            driver,
+            docker,
+            host,
+        })
+    }
+
+    /// Connects to the engine at `address`, which speaks this version of the
+    /// API. Errors call it `host`.
+    pub fn agreed(
+        address: &str,
+        version: &ClientVersion,
+        host: String,
+        limit: Duration,
+    ) -> Result<Self, EngineError> {
+        Ok(Self {
+            driver: Self::driver(&host, limit)?,
+            docker: connect::client(address, version)?,
+            host,
+        })
+    }
+
+    /// What runs the calls to an engine.
+    pub fn driver(host: &str, limit: Duration) -> Result<Driver, EngineError> {
+        Driver::new(limit).map_err(|error| EngineError::Unreachable {
+            host: host.to_owned(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// Runs a call.
+    pub fn call<T>(
+        &mut self,
+        request: &str,
+        call: impl Future<Output = Result<T, bollard::errors::Error>>,
+    ) -> Result<T, EngineError> {
+        let host = &self.host;
+        self.driver.run(request, async {
+            call.await
+                .map_err(|error| connect::explain(host, request, error))
+        })
+    }
+
+    /// The answer, or `None` for "no such object".
+    pub fn look_up<T>(
+        &mut self,
+        request: &str,
+        call: impl Future<Output = Result<T, bollard::errors::Error>>,
+    ) -> Result<Option<T>, EngineError> {
+        match self.call(request, call) {
+            Ok(found) => Ok(Some(found)),
+            Err(EngineError::Refused { status: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The id of the image if it is there.
+    pub fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError> {
+        let docker = self.docker.clone();
+        let (by_config, by_manifest) = self.call("GET /images", async {
+            tokio::try_join!(
+                // Image stores disagree on which digest is the id.
+                ask::image_id(&docker, &image.config_digest),
+                ask::image_id(&docker, &image.manifest_digest),
+            )
+        })?;
+        Ok(by_config.or(by_manifest))
+    }
+
+    /// Loads an image.
+    pub fn load(&mut self, image: &Image) -> Result<(), EngineError> {
+        let docker = self.docker.clone();
+        let archive = image.archive();
+        self.call("POST /images/load", async {
+            let body = bollard::body_full(archive.into());
+            let mut progress =
+                std::pin::pin!(docker.import_image(ImportImageOptions::default(), body, None));
+            while let Some(step) = progress.next().await {
+                step?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes a container.
+    pub fn remove(&mut self, id: &str) -> Result<(), EngineError> {
+        let docker = self.docker.clone();
+        let options = RemoveContainerOptionsBuilder::new()
+            .force(true)
+            .v(true)
+            .build();
+        let removed = self.look_up(
+            "DELETE /containers",
+            docker.remove_container(id, Some(options)),
+        );
+        match removed {
+            // It is being removed already.
+            Err(EngineError::Refused { status: 409, .. }) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+}

@@ -1,0 +1,505 @@
+//! What Podman says it set → settings. Its description of a container leaves
+//! out or rewrites some of them, so what it handed to the runtime counts, which
+//! it names in the description: the OCI configuration.
+
+use serde::Deserialize;
+use tki_evidence::catalogue::ENGINE_FILES;
+use tki_evidence::seccomp::Rules;
+use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
+use tki_evidence::stamp::sha256_hex;
+use tki_evidence::syscalls;
+
+/// Podman's description of a container.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Description {
+    /// The image's id.
+    pub image: String,
+    /// The OCI runtime's name.
+    #[serde(rename = "OCIRuntime")]
+    pub oci_runtime: String,
+    /// Where the OCI configuration is.
+    #[serde(rename = "OCIConfigPath")]
+    pub oci_config_path: String,
+    /// Its state.
+    pub state: State,
+    host_config: HostConfig,
+}
+
+/// A container's state.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct State {
+    /// Its first process.
+    pub pid: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct HostConfig {
+    network_mode: String,
+    userns_mode: String,
+    privileged: bool,
+    auto_remove: bool,
+    log_config: LogConfig,
+    security_opt: Option<Vec<String>>,
+    devices: Option<Vec<PassedDevice>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct LogConfig {
+    r#type: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct PassedDevice {
+    path_on_host: String,
+    path_in_container: String,
+}
+
+impl Description {
+    /// The path of the seccomp profile.
+    pub fn seccomp_path(&self) -> Option<&str> {
+        let options = self.host_config.security_opt.iter().flatten();
+        options
+            .filter_map(|option| option.strip_prefix("seccomp="))
+            .next()
+    }
+}
+
+/// An OCI configuration, as far as it bears on what a container may do. What
+/// is not there is off.
+#[derive(Debug, Deserialize)]
+pub struct Oci {
+    process: Process,
+    root: Root,
+    #[serde(default)]
+    hostname: String,
+    #[serde(default)]
+    mounts: Vec<Mount>,
+    linux: Linux,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Process {
+    user: User,
+    #[serde(default)]
+    env: Vec<String>,
+    #[serde(default)]
+    capabilities: Option<Capabilities>,
+    #[serde(default)]
+    rlimits: Vec<Rlimit>,
+    #[serde(default)]
+    no_new_privileges: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct User {
+    uid: u32,
+    gid: u32,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Capabilities {
+    bounding: Vec<String>,
+    effective: Vec<String>,
+    inheritable: Vec<String>,
+    permitted: Vec<String>,
+    ambient: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Rlimit {
+    r#type: String,
+    soft: i64,
+    hard: i64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Root {
+    #[serde(default)]
+    readonly: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Mount {
+    destination: String,
+    #[serde(default)]
+    r#type: String,
+    #[serde(default)]
+    source: String,
+    #[serde(default)]
+    options: Vec<String>,
+}
+
+impl Mount {
+    fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|own| own == option)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Linux {
+    #[serde(default)]
+    namespaces: Vec<Namespace>,
+    #[serde(default)]
+    resources: Resources,
+    #[serde(default)]
+    seccomp: Option<serde_json::Value>,
+    #[serde(default)]
+    masked_paths: Vec<String>,
+    #[serde(default)]
+    readonly_paths: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Namespace {
+    r#type: String,
+    #[serde(default)]
+    path: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Resources {
+    memory: Memory,
+    cpu: Cpu,
+    pids: Pids,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Memory {
+    limit: i64,
+    swap: i64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Cpu {
+    quota: i64,
+    period: i64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Pids {
+    limit: i64,
+}
+
+/// Both in the common form. `profile` is what stands in the file that was
+/// handed over, with its path.
+pub fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) -> Settings {
+    let host = &described.host_config;
+    let namespace = |kind: &str| {
+        let found = oci.linux.namespaces.iter().find(|ns| ns.r#type == kind);
+        match found {
+            None => "host".to_owned(),
+            Some(namespace) if namespace.path.is_empty() => "private".to_owned(),
+            Some(namespace) => format!("ns:{}", namespace.path),
+        }
+    };
+    let shared_memory = oci.mounts.iter().any(|m| m.destination == "/dev/shm");
+    Settings {
+        network: match namespace("network").as_str() {
+            "private" => host.network_mode.clone(),
+            other => other.to_owned(),
+        },
+        ipc: match namespace("ipc").as_str() {
+            "private" if !shared_memory => "none".into(),
+            other => other.to_owned(),
+        },
+        pid: namespace("pid"),
+        uts: namespace("uts"),
+        userns: match host.userns_mode.as_str() {
+            "" => "default".into(),
+            mode => mode.to_owned(),
+        },
+        cgroupns: namespace("cgroup"),
+        hostname: oci.hostname.clone(),
+        privileged: host.privileged,
+        read_only_rootfs: oci.root.readonly,
+        user: format!("{}:{}", oci.process.user.uid, oci.process.user.gid),
+        env: variables(oci),
+        binds: binds(oci),
+        tmpfs: tmpfs(oci),
+        cap_add: capabilities(oci),
+        // What is in no set has been dropped; the others are named above.
+        cap_drop: vec!["ALL".into()],
+        no_new_privileges: oci.process.no_new_privileges,
+        seccomp: seccomp(described, oci, profile),
+        system_paths_masked: !oci.linux.masked_paths.is_empty()
+            && !oci.linux.readonly_paths.is_empty(),
+        devices: host
+            .devices
+            .iter()
+            .flatten()
+            .map(|device| format!("{}:{}", device.path_on_host, device.path_in_container))
+            .collect(),
+        pids_limit: oci.linux.resources.pids.limit,
+        memory_bytes: oci.linux.resources.memory.limit,
+        memory_swap_bytes: oci.linux.resources.memory.swap,
+        cpu_period_us: oci.linux.resources.cpu.period,
+        cpu_quota_us: oci.linux.resources.cpu.quota,
+        ulimits: ulimits(oci),
+        auto_remove: host.auto_remove,
+        log_driver: host.log_config.r#type.clone(),
+    }
+}
+
+/// Names of variables set on purpose. Podman cannot be kept from telling the
+/// container its own host name.
+fn variables(oci: &Oci) -> Vec<String> {
+    let entries = oci.process.env.iter().map(|entry| {
+        let (name, value) = entry.split_once('=').unwrap_or((entry, ""));
+        (name, value)
+    });
+    entries
+        .filter(|(name, value)| *name != "HOSTNAME" || *value != oci.hostname)
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+/// Every bind but the read-only files that engines add by themselves.
+fn binds(oci: &Oci) -> Vec<Bind> {
+    let engine_file =
+        |mount: &Mount| ENGINE_FILES.contains(&mount.destination.as_str()) && mount.has("ro");
+    let mut binds: Vec<Bind> = oci
+        .mounts
+        .iter()
+        .filter(|mount| mount.r#type == "bind" || mount.has("bind") || mount.has("rbind"))
+        .filter(|mount| !engine_file(mount))
+        .map(|mount| Bind {
+            source: mount.source.clone(),
+            target: mount.destination.clone(),
+            read_only: mount.has("ro"),
+        })
+        .collect();
+    binds.sort_by(|a, b| a.target.cmp(&b.target));
+    binds
+}
+
+/// Every memory file system but /dev, which each container has.
+fn tmpfs(oci: &Oci) -> Vec<Tmpfs> {
+    let mut found: Vec<Tmpfs> = oci
+        .mounts
+        .iter()
+        .filter(|mount| mount.r#type == "tmpfs" && mount.destination != "/dev")
+        .map(|mount| {
+            // No mount of a container's is shared if nobody asks for it: Podman
+            // says so, Docker does not.
+            let options = mount.options.iter().filter(|option| *option != "rprivate");
+            Tmpfs {
+                target: mount.destination.clone(),
+                options: options.cloned().collect::<Vec<_>>().join(","),
+            }
+        })
+        .collect();
+    found.sort_by(|a, b| a.target.cmp(&b.target));
+    found
+}
+
+/// Capabilities in any set, without the prefix that Docker leaves out.
+fn capabilities(oci: &Oci) -> Vec<String> {
+    let Some(sets) = &oci.process.capabilities else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = [
+        &sets.bounding,
+        &sets.effective,
+        &sets.inheritable,
+        &sets.permitted,
+        &sets.ambient,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|name| name.strip_prefix("CAP_").unwrap_or(name).to_owned())
+    .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn ulimits(oci: &Oci) -> Vec<Ulimit> {
+    let mut limits: Vec<Ulimit> = oci
+        .process
+        .rlimits
+        .iter()
+        .map(|limit| Ulimit {
+            name: limit.r#type.trim_start_matches("RLIMIT_").to_lowercase(),
+            soft: limit.soft,
+            hard: limit.hard,
+        })
+        .collect();
+    limits.sort_by(|a, b| a.name.cmp(&b.name));
+    limits
+}
+
+/// The profile's digest, if the path that Podman names is that of the profile
+/// and the runtime got the same rules.
+fn seccomp(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) -> String {
+    let Some(loaded) = &oci.linux.seccomp else {
+        return "unconfined".into();
+    };
+    match (described.seccomp_path(), profile) {
+        (Some(named), Some((path, bytes))) if named == path => {
+            if same_rules(bytes, loaded) {
+                sha256_hex(bytes)
+            } else {
+                "another".into()
+            }
+        }
+        _ => "default".into(),
+    }
+}
+
+/// A profile and what the runtime got treat every call alike, as far as its
+/// arguments do not matter.
+fn same_rules(profile: &[u8], loaded: &serde_json::Value) -> bool {
+    let loaded = Rules::parse(loaded.to_string().as_bytes());
+    let (Ok(written), Ok(loaded)) = (Rules::parse(profile), loaded) else {
+        return false;
+    };
+    let names = (0..syscalls::BEYOND).filter_map(syscalls::name);
+    written.default_action == loaded.default_action
+        && names
+            .into_iter()
+            .all(|name| written.about(name) == loaded.about(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const PATH: &str = "/run/x/seccomp.json";
+    const PROFILE: &str = tki_evidence::TARGETED_DENY;
+
+    fn description() -> Value {
+        json!({
+            "Image": "ab", "OCIRuntime": "runc", "OCIConfigPath": "/c", "State": {"Pid": 7},
+            "HostConfig": {
+                "NetworkMode": "none", "UsernsMode": "", "Privileged": false,
+                "AutoRemove": true, "LogConfig": {"Type": "none"}, "Devices": [],
+                "SecurityOpt": ["no-new-privileges", format!("seccomp={PATH}")],
+            },
+        })
+    }
+
+    fn oci() -> Value {
+        let profile: Value = serde_json::from_str(PROFILE).unwrap();
+        let own = ["pid", "network", "ipc", "uts", "mount", "cgroup"];
+        json!({
+            "process": {
+                "user": {"uid": 1, "gid": 2}, "env": ["HOSTNAME=h"], "capabilities": {},
+                "rlimits": [{"type": "RLIMIT_NOFILE", "soft": 3, "hard": 4}],
+                "noNewPrivileges": true,
+            },
+            "root": {"path": "/", "readonly": true},
+            "hostname": "h",
+            "mounts": [
+                {"destination": "/out", "type": "bind", "source": "/o", "options": ["rbind", "rw"]},
+                {"destination": "/in", "type": "bind", "source": "/i", "options": ["rbind", "ro"]},
+                {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": []},
+                {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs",
+                 "options": ["rw", "noexec", "rprivate"]},
+                {"destination": "/etc/hostname", "type": "bind", "source": "/h",
+                 "options": ["bind", "ro"]},
+            ],
+            "linux": {
+                "namespaces": own.map(|kind| json!({"type": kind})),
+                "resources": {"pids": {"limit": 5}, "cpu": {"quota": 6}},
+                "seccomp": profile,
+                "maskedPaths": ["/proc/kcore"], "readonlyPaths": ["/proc/sys"],
+            },
+        })
+    }
+
+    fn read(description: Value, oci: Value) -> Settings {
+        let described = serde_json::from_value(description).unwrap();
+        let oci = serde_json::from_value(oci).unwrap();
+        settings(&described, &oci, Some((PATH, PROFILE.as_bytes())))
+    }
+
+    #[test]
+    fn what_the_runtime_got_is_what_is_said() {
+        let found = read(description(), oci());
+        let modes = [&found.network, &found.ipc, &found.pid, &found.uts];
+        assert_eq!(modes, ["none", "none", "private", "private"]);
+        assert_eq!(found.seccomp, sha256_hex(PROFILE.as_bytes()));
+        assert_eq!((found.user.as_str(), found.env.len()), ("1:2", 0));
+        assert_eq!(found.tmpfs[0].options, "rw,noexec");
+        assert_eq!((found.cap_add.len(), found.cap_drop.len()), (0, 1));
+        assert_eq!((found.pids_limit, found.cpu_quota_us), (5, 6));
+        assert_eq!((found.memory_bytes, found.memory_swap_bytes), (0, 0));
+        assert_eq!(found.ulimits[0].name, "nofile");
+        let binds: Vec<_> = found
+            .binds
+            .iter()
+            .map(|b| (&*b.target, b.read_only))
+            .collect();
+        assert_eq!(binds, [("/in", true), ("/out", false)]);
+    }
+
+    /// Nothing is filled in: each thing that the runtime was told otherwise shows.
+    #[test]
+    fn every_weakness_shows() {
+        let sound = read(description(), oci());
+        let changes: [(&str, fn(&mut Value)); 14] = [
+            ("network", |c| {
+                c["linux"]["namespaces"][1]["path"] = json!("/n")
+            }),
+            ("ipc", |c| c["mounts"][2]["destination"] = json!("/dev/shm")),
+            ("pid", |c| c["linux"]["namespaces"][0]["type"] = json!("x")),
+            ("cgroupns", |c| {
+                c["linux"]["namespaces"][5]["type"] = json!("x")
+            }),
+            ("read_only_rootfs", |c| c["root"] = json!({})),
+            ("user", |c| c["process"]["user"]["uid"] = json!(0)),
+            ("env", |c| c["process"]["env"] = json!(["HOSTNAME=other"])),
+            ("binds", |c| c["mounts"][4]["options"] = json!(["bind"])),
+            ("tmpfs", |c| c["mounts"][3]["options"] = json!(["rw"])),
+            ("cap_add", |c| {
+                c["process"]["capabilities"]["ambient"] = json!(["CAP_KILL"])
+            }),
+            ("no_new_privileges", |c| {
+                c["process"]["noNewPrivileges"] = json!(false)
+            }),
+            ("system_paths_masked", |c| {
+                c["linux"]["maskedPaths"] = json!([])
+            }),
+            ("seccomp", |c| c["linux"]["seccomp"]["syscalls"] = json!([])),
+            ("pids_limit", |c| c["linux"]["resources"] = json!({})),
+        ];
+        for (name, change) in changes {
+            let mut changed = oci();
+            change(&mut changed);
+            let found = read(description(), changed);
+            let differing = tki_evidence::settings::deviations(&sound, &found);
+            assert!(differing.iter().any(|row| row.setting == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_profile_counts_only_if_podman_names_it_and_loaded_it() {
+        let with = |options: Value, filter: Option<Value>| {
+            let (mut described, mut config) = (description(), oci());
+            described["HostConfig"]["SecurityOpt"] = options;
+            config["linux"]["seccomp"] = filter.unwrap_or(Value::Null);
+            read(described, config).seccomp
+        };
+        let loaded = || Some(oci()["linux"]["seccomp"].clone());
+        let named = json!([format!("seccomp={PATH}")]);
+        assert_eq!(with(named.clone(), loaded()).len(), 64);
+        assert_eq!(with(named.clone(), None), "unconfined");
+        assert_eq!(with(Value::Null, loaded()), "default");
+        assert_eq!(with(json!(["seccomp=/other"]), loaded()), "default");
+        let allows = json!({"defaultAction": "SCMP_ACT_ALLOW"});
+        assert_eq!(with(named, Some(allows)), "another");
+    }
+}

@@ -1,0 +1,133 @@
+//! Podman, through its own API and, for what that has in common with Docker's,
+//! through Docker's. [`place`] finds a service or has [`service`] start one.
+
+mod cgroups;
+mod configured;
+mod facts;
+pub mod libpod;
+mod place;
+mod profile;
+mod service;
+mod session;
+mod spec;
+
+pub use place::Place;
+
+use crate::engine::api::Api;
+use crate::engine::contract::{
+    Engine, GateKind, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session,
+    Surroundings,
+};
+use crate::engine::error::EngineError;
+use crate::image::Image;
+use bollard::ClientVersion;
+use std::sync::Arc;
+use std::time::Duration;
+use tki_evidence::evidence::Holdings;
+
+/// A connection to Podman.
+#[derive(Debug)]
+pub struct PodmanEngine {
+    api: Api,
+    place: Arc<Place>,
+}
+
+impl PodmanEngine {
+    /// Connects to a service. Everything that is done with it must end within
+    /// `limit`.
+    pub fn connect(place: &Arc<Place>, limit: Duration) -> Result<Self, EngineError> {
+        let raw = &place.raw;
+        let (major_version, minor_version) = place.ping.api;
+        let version = ClientVersion {
+            major_version,
+            minor_version,
+        };
+        let address = format!("unix://{}", raw.socket);
+        Ok(Self {
+            api: Api::agreed(&address, &version, raw.host.clone(), limit)?,
+            place: Arc::clone(place),
+        })
+    }
+}
+
+impl Engine for PodmanEngine {
+    fn look_around(&mut self, tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError> {
+        let raw = &self.place.raw;
+        // Root can use every controller; whoever is not is told which.
+        let host = async {
+            match self.place.rootless {
+                true => libpod::host(raw).await.map(Some),
+                false => Ok(None),
+            }
+        };
+        let (host, holdings, tagged, by_config, by_manifest) =
+            self.api.driver.run("looking around", async {
+                tokio::try_join!(
+                    host,
+                    libpod::holdings(raw, LABEL_RUN),
+                    libpod::image_id(raw, tag),
+                    libpod::image_id(raw, &image.config_digest),
+                    libpod::image_id(raw, &image.manifest_digest),
+                )
+            })?;
+        let controllers = host.map(|host| host.cgroup_controllers.unwrap_or_default());
+        Ok(Surroundings {
+            facts: facts::facts(&self.place, controllers.as_deref()),
+            holdings,
+            tagged,
+            held: by_config.or(by_manifest),
+        })
+    }
+
+    fn holdings(&mut self) -> Result<Holdings, EngineError> {
+        let asked = libpod::holdings(&self.place.raw, LABEL_RUN);
+        self.api.driver.run("the inventory", asked)
+    }
+
+    fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError> {
+        let raw = &self.place.raw;
+        let (by_config, by_manifest) = self.api.driver.run("GET /libpod/images", async {
+            tokio::try_join!(
+                libpod::image_id(raw, &image.config_digest),
+                libpod::image_id(raw, &image.manifest_digest),
+            )
+        })?;
+        Ok(by_config.or(by_manifest))
+    }
+
+    fn load(&mut self, image: &Image) -> Result<(), EngineError> {
+        self.api.load(image)
+    }
+
+    fn launch(
+        &mut self,
+        launch: &Launch,
+        _image: &Image,
+    ) -> Result<Box<dyn Session + '_>, EngineError> {
+        session::launch(&mut self.api, &self.place.raw, launch)
+    }
+
+    fn gate_kind(&self) -> GateKind {
+        GateKind::Listener
+    }
+
+    fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
+        let asked = libpod::containers(&self.place.raw);
+        let found = self.api.driver.run("GET /libpod/containers", asked)?;
+        let ours = found.into_iter().filter_map(|container| {
+            let run_id = container.label(LABEL_RUN)?.clone();
+            let deadline = container.label(LABEL_DEADLINE);
+            Some(Leftover {
+                run_id,
+                deadline: deadline.and_then(|at| at.parse().ok()),
+                state: container.state,
+                id: container.id,
+            })
+        });
+        Ok(ours.collect())
+    }
+
+    fn remove(&mut self, id: &str) -> Result<(), EngineError> {
+        self.api.remove(id)
+    }
+}

@@ -1,0 +1,197 @@
+//! Where Podman is: a service that runs, or one that is started for the run.
+
+use super::cgroups::crun_refuses;
+use super::libpod::{self, Ping};
+use super::service::Service;
+use crate::engine::api::Api;
+use crate::engine::api::raw::Raw;
+use crate::engine::driver::Driver;
+use crate::engine::error::EngineError;
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The socket of a service that root runs.
+const USUAL_SOCKET: &str = "/run/podman/podman.sock";
+
+/// A service of Podman's, found or started.
+#[derive(Debug)]
+pub struct Place {
+    /// How to talk to it.
+    pub raw: Raw,
+    /// What it said when it was greeted.
+    pub ping: Ping,
+    /// What the user should know about the choice.
+    pub notes: Vec<String>,
+    /// It runs without root.
+    pub rootless: bool,
+    _service: Option<Service>,
+}
+
+impl Place {
+    /// Finds a service: the one at `host`, or at `CONTAINER_HOST`, or at
+    /// `DOCKER_HOST` if that is one of Podman's, or at the usual sockets. If
+    /// none answers, or none uses a runtime that can be used here, one is
+    /// started.
+    pub fn find(
+        host: Option<&str>,
+        runtime: Option<&str>,
+        limit: Duration,
+    ) -> Result<Self, EngineError> {
+        let mut driver = Api::driver("podman", limit)?;
+        let named = host
+            .map(str::to_owned)
+            .or_else(|| variable("CONTAINER_HOST"));
+        if let Some(host) = named {
+            return Self::at(&mut driver, &host);
+        }
+        let refused = crun_refuses(Path::new("/sys/fs/cgroup"));
+        let mut notes = Vec::new();
+        for host in usual_hosts() {
+            let place = match Self::at(&mut driver, &host) {
+                Ok(place) => place,
+                Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
+                    return Err(error);
+                }
+                Err(_) => continue,
+            };
+            // The question is a slow one, and mostly the answer does not matter.
+            if runtime.is_none() && refused.is_none() {
+                return Ok(place);
+            }
+            let own = driver.run("GET /libpod/info", libpod::host(&place.raw))?;
+            let own = own.oci_runtime.name;
+            let suits = match runtime {
+                Some(wanted) => own == wanted,
+                None => own != "crun",
+            };
+            if suits {
+                return Ok(place);
+            }
+            notes.push(format!(
+                "the service at {host} uses {own}: a service of our own is used instead"
+            ));
+        }
+        let (runtime, note) = match (runtime, refused) {
+            (None, Some(why)) if !runtime_is_configured() => {
+                (Some("runc"), Some(format!("{why}: using runc")))
+            }
+            (runtime, _) => (runtime, None),
+        };
+        notes.extend(note);
+        Self::start(&mut driver, runtime, notes)
+    }
+
+    /// The service at an address.
+    fn at(driver: &mut Driver, host: &str) -> Result<Self, EngineError> {
+        let Some(socket) = host.strip_prefix("unix://") else {
+            return Err(EngineError::Address {
+                host: host.into(),
+                why: "Podman is used through a unix socket of this host, because it reads the \
+                      seccomp profile from a file"
+                    .into(),
+            });
+        };
+        let owner = UnixStream::connect(socket)
+            .and_then(|stream| Ok(rustix::net::sockopt::socket_peercred(stream)?))
+            .map_err(|error| match error.kind() {
+                ErrorKind::PermissionDenied => EngineError::Permission { host: host.into() },
+                _ => EngineError::Unreachable {
+                    host: host.into(),
+                    reason: error.to_string(),
+                },
+            })?;
+        let raw = Raw::new(socket, host);
+        let ping = driver.run("GET /_ping", libpod::ping(&raw));
+        match ping {
+            Ok(Some(ping)) => Ok(Self {
+                raw,
+                ping,
+                notes: Vec::new(),
+                rootless: !owner.uid.is_root(),
+                _service: None,
+            }),
+            Ok(None) => Err(EngineError::Unusable {
+                engine: "podman",
+                reason: format!("what answers at {host} is not Podman 4 or newer"),
+                next: "use --engine docker, or name Podman's socket with --host".into(),
+            }),
+            // Nothing has ever answered here.
+            Err(EngineError::Vanished { host, reason, .. }) => {
+                Err(EngineError::Unreachable { host, reason })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A service of our own.
+    fn start(
+        driver: &mut Driver,
+        runtime: Option<&str>,
+        notes: Vec<String>,
+    ) -> Result<Self, EngineError> {
+        if !is_installed("podman") {
+            return Err(EngineError::Unusable {
+                engine: "podman",
+                reason: "no Podman service answers, and there is no program `podman`".into(),
+                next: "install podman, or name the socket of its service with --host".into(),
+            });
+        }
+        let service = Service::start(runtime)?;
+        let raw = Raw::new(&service.path(), "the Podman service of this run");
+        match driver.run("GET /_ping", libpod::ping(&raw)) {
+            Ok(Some(ping)) => Ok(Self {
+                raw,
+                ping,
+                notes,
+                rootless: !rustix::process::geteuid().is_root(),
+                _service: Some(service),
+            }),
+            Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
+                Err(error)
+            }
+            _ => Err(service.explain()),
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Addresses at which a service may run without anybody having said so.
+fn usual_hosts() -> Vec<String> {
+    let in_runtime_folder =
+        variable("XDG_RUNTIME_DIR").map(|folder| format!("unix://{folder}/podman/podman.sock"));
+    variable("DOCKER_HOST")
+        .into_iter()
+        .chain(in_runtime_folder)
+        .chain([format!("unix://{USUAL_SOCKET}")])
+        .collect()
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Somebody has chosen a runtime for this host, and it stays chosen.
+fn runtime_is_configured() -> bool {
+    let own = variable("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")))
+        .map(|folder| folder.join("containers/containers.conf"));
+    let files = [
+        variable("CONTAINERS_CONF").map(PathBuf::from),
+        own,
+        Some("/etc/containers/containers.conf".into()),
+    ];
+    files.into_iter().flatten().any(|file| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        text.lines().any(|line| {
+            let name = line.split('=').next().unwrap_or_default();
+            line.contains('=') && name.trim() == "runtime"
+        })
+    })
+}

@@ -1,0 +1,179 @@
+//! A `podman system service` for the time of a run.
+//!
+//! It is handed a socket that listens already, so nobody has to wait for it to
+//! appear. The socket's name is taken away at once: a descriptor of ours is the
+//! only way to it, and goes with us. Should this tool be killed, the kernel ends
+//! the service too. Nothing of it can stay.
+
+use crate::engine::error::EngineError;
+use crate::report::text::printable;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long the service may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The activation protocol wants the socket as descriptor 3 and the process's
+/// own id in a variable, which is known only once there is a process.
+const ACTIVATE: &str =
+    "exec 3<&0 0</dev/null; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=podman exec \"$@\"";
+
+/// A service of our own; stopped when dropped.
+#[derive(Debug)]
+pub struct Service {
+    /// The socket, without a name.
+    socket: OwnedFd,
+    complaints: File,
+    stop: Option<Sender<()>>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+impl Service {
+    /// Starts `podman`, with a runtime if one is named.
+    pub fn start(runtime: Option<&str>) -> Result<Self, EngineError> {
+        let failed = |error: std::io::Error| unusable(format!("cannot start it: {error}"));
+        let (listener, socket) = nameless_socket().map_err(failed)?;
+        let complaints = tempfile::tempfile().map_err(failed)?;
+        let mut command = command(runtime);
+        command
+            .stdin(OwnedFd::from(listener))
+            .stderr(complaints.try_clone().map_err(failed)?);
+        let (stop, stopped) = channel();
+        let (started, result) = channel();
+        // The kernel takes the end of the thread that starts a process for the
+        // end of its parent, so that thread stays for as long as the service.
+        let keeper = std::thread::spawn(move || keep(command, &started, &stopped));
+        match result.recv() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(failed(error)),
+            Err(_) => return Err(unusable("its keeper panicked".into())),
+        }
+        Ok(Self {
+            socket,
+            complaints,
+            stop: Some(stop),
+            keeper: Some(keeper),
+        })
+    }
+
+    /// The path that leads to the socket, for this process alone.
+    pub fn path(&self) -> String {
+        format!("/proc/self/fd/{}", self.socket.as_raw_fd())
+    }
+
+    /// Why it does not answer, in its own words.
+    pub fn explain(mut self) -> EngineError {
+        self.end();
+        let mut text = String::new();
+        let _ = self.complaints.seek(SeekFrom::Start(0));
+        let _ = (&mut self.complaints).take(4096).read_to_string(&mut text);
+        unusable(match text.trim() {
+            "" => "`podman system service` ended without a word".into(),
+            text => format!("`podman system service` ended: {}", printable(text, 600)),
+        })
+    }
+
+    fn end(&mut self) {
+        drop(self.stop.take());
+        if let Some(keeper) = self.keeper.take() {
+            let _ = keeper.join();
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn unusable(reason: String) -> EngineError {
+    EngineError::Unusable {
+        engine: "podman",
+        reason,
+        next: "see that `podman info` works for this user (with the same --runtime), then run \
+               again"
+            .into(),
+    }
+}
+
+/// A listening socket, and a descriptor to connect to it by.
+fn nameless_socket() -> std::io::Result<(UnixListener, OwnedFd)> {
+    let folder = tempfile::Builder::new().prefix("tki-attest-").tempdir()?;
+    let path = folder.path().join("podman.sock");
+    let listener = UnixListener::bind(&path)?;
+    let socket = open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    folder.close()?;
+    Ok((listener, socket))
+}
+
+fn command(runtime: Option<&str>) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", ACTIVATE, "sh", "podman"]);
+    if let Some(runtime) = runtime {
+        command.args(["--runtime", runtime]);
+    }
+    command.args(["system", "service", "--time=0"]);
+    command
+        // They would make it talk to another service instead of being one.
+        .env_remove("CONTAINER_HOST")
+        .env_remove("CONTAINER_CONNECTION")
+        .env_remove("NOTIFY_SOCKET")
+        .stdout(Stdio::null())
+        // Ctrl-C is for the tool, which then still needs the service.
+        .process_group(0);
+    let parent = rustix::process::getpid();
+    let with_us = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+        // Should the tool have ended before, nobody would tell.
+        match rustix::process::getppid() {
+            Some(still) if still == parent => Ok(()),
+            _ => Err(std::io::ErrorKind::NotFound.into()),
+        }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and
+    // touches no memory but its own copy of a number.
+    unsafe {
+        command.pre_exec(with_us);
+    }
+    command
+}
+
+/// Starts the service, waits for the word to stop, stops it.
+fn keep(mut command: Command, started: &Sender<std::io::Result<()>>, stopped: &Receiver<()>) {
+    let child = command.spawn();
+    // The listening end that came with the command must not outlive it: whoever
+    // connects to a service that has ended is to be told so.
+    drop(command);
+    match child {
+        Err(error) => drop(started.send(Err(error))),
+        Ok(child) => {
+            let _ = started.send(Ok(()));
+            let _ = stopped.recv();
+            end(child);
+        }
+    }
+}
+
+/// Asks it to end, then makes it.
+fn end(mut child: Child) {
+    let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+    let give_up = Instant::now() + GRACE;
+    while Instant::now() < give_up {
+        match child.try_wait() {
+            Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+            _ => return,
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}

@@ -1,0 +1,155 @@
+//! A container of Podman's.
+
+use super::configured::{self, Description, Oci};
+use super::profile::ProfileFile;
+use super::{libpod, spec};
+use crate::engine::api::Api;
+use crate::engine::api::container::Container;
+use crate::engine::api::raw::Raw;
+use crate::engine::contract::{Configured, Ended, Launch, Session};
+use crate::engine::error::EngineError;
+use std::fs::File;
+use std::io::Read;
+use tki_evidence::evidence::GateReport;
+
+/// The most that an OCI configuration may have.
+const MAX_CONFIG: u64 = 4 << 20;
+
+/// Creates, attaches, starts.
+pub fn launch<'a>(
+    api: &'a mut Api,
+    raw: &Raw,
+    launch: &Launch,
+) -> Result<Box<dyn Session + 'a>, EngineError> {
+    let file = match launch.settings.seccomp.as_str() {
+        "unconfined" => None,
+        _ => Some(ProfileFile::write(&launch.name, &launch.seccomp)?),
+    };
+    let spec = spec::spec(launch, file.as_ref().map(ProfileFile::path));
+    let mut container = Container::create(
+        api,
+        &launch.name,
+        "POST /libpod/containers/create",
+        libpod::create(raw, &launch.name, spec.to_string().into()),
+    )?;
+    let id = container.id.clone();
+    // Attaching would do the same, and say less about what went wrong.
+    container
+        .api
+        .driver
+        .run("POST /libpod/containers/init", libpod::init(raw, &id))?;
+    container.attach()?;
+    container.start()?;
+    container.wait_beside(libpod::wait_for_removal(raw.clone(), id));
+    // Podman has read the file at some moment between then and now. If it is
+    // still the same, that is what Podman has read.
+    let profile = match file {
+        None => None,
+        Some(file) => Some((file.path().display().to_string(), file.read_again()?)),
+    };
+    Ok(Box::new(PodmanSession {
+        container,
+        raw: raw.clone(),
+        profile,
+        runtime: launch.runtime.clone(),
+    }))
+}
+
+struct PodmanSession<'a> {
+    container: Container<'a>,
+    raw: Raw,
+    /// The path that Podman was given, and what stood there after the start.
+    profile: Option<(String, Vec<u8>)>,
+    runtime: Option<String>,
+}
+
+impl PodmanSession<'_> {
+    /// What Podman handed to the runtime.
+    fn oci_config(&self, path: &str) -> Result<String, EngineError> {
+        let mut text = String::new();
+        File::open(path)
+            .and_then(|file| file.take(MAX_CONFIG).read_to_string(&mut text))
+            .map_err(|error| EngineError::Unusable {
+                engine: "podman",
+                reason: format!("what it set cannot be read from {path}: {error}"),
+                next: "run as the user that Podman's service runs as, on the same host".into(),
+            })?;
+        Ok(text)
+    }
+
+    fn check_runtime(&self, used: &str) -> Result<(), EngineError> {
+        match &self.runtime {
+            Some(wanted) if wanted != used && wanted.rsplit('/').next() != Some(used) => {
+                Err(EngineError::Unusable {
+                    engine: "podman",
+                    reason: format!(
+                        "its service at {} made the container with {used}, not with {wanted}",
+                        self.raw.host
+                    ),
+                    next: format!(
+                        "leave out --host and CONTAINER_HOST, so that a service of our own is \
+                         used, or start the service with `podman --runtime {wanted}`"
+                    ),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Session for PodmanSession<'_> {
+    fn configured(&mut self) -> Result<Configured, EngineError> {
+        let request = "GET /libpod/containers/json";
+        let found = self
+            .container
+            .api
+            .driver
+            .run(request, libpod::inspect(&self.raw, &self.container.id))?;
+        let unread = |error: serde_json::Error| EngineError::Vanished {
+            host: self.raw.host.clone(),
+            request: request.into(),
+            reason: format!("its description of the container cannot be read: {error}"),
+        };
+        let described: Description = serde_json::from_value(found.clone()).map_err(unread)?;
+        self.check_runtime(&described.oci_runtime)?;
+        let config = self.oci_config(&described.oci_config_path)?;
+        let config: serde_json::Value = serde_json::from_str(&config).map_err(unread)?;
+        let oci: Oci = serde_json::from_value(config.clone()).map_err(unread)?;
+        let profile = self
+            .profile
+            .as_ref()
+            .map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
+        let both = serde_json::json!({"inspect": found, "oci_config": config});
+        Ok(Configured {
+            settings: configured::settings(&described, &oci, profile),
+            image_id: libpod::digest(&described.image),
+            pid: i32::try_from(described.state.pid)
+                .ok()
+                .filter(|pid| *pid > 1),
+            oci_runtime: Some(described.oci_runtime),
+            description: serde_json::to_string_pretty(&both).unwrap_or_default(),
+        })
+    }
+
+    fn send(&mut self, line: &[u8]) -> Result<(), EngineError> {
+        self.container.send(line)
+    }
+
+    fn receive(&mut self) -> Result<Option<Vec<u8>>, EngineError> {
+        self.container.receive()
+    }
+
+    fn complaint(&mut self) -> String {
+        self.container.complaint()
+    }
+
+    fn finish(&mut self) -> Result<Ended, EngineError> {
+        self.container.finish()
+    }
+
+    /// The gate is not Podman's but the profile's: whoever wrote that into it
+    /// stands at it.
+    fn gate(&mut self) -> GateReport {
+        GateReport::default()
+    }
+}

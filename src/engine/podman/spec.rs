@@ -1,0 +1,129 @@
+//! Settings → the body of Podman's create call.
+
+use crate::engine::contract::Launch;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use tki_evidence::settings::Settings;
+
+/// Podman shows the profile's path in its description under this name.
+const SECCOMP_PATH: &str = "io.podman.annotations.seccomp";
+
+/// The body of the create call. `profile` is the file with the seccomp profile;
+/// without one the container has none.
+pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
+    let settings = &launch.settings;
+    let seccomp = profile.map_or("unconfined".into(), |path| path.display().to_string());
+    let labels: Map<String, Value> = launch
+        .labels
+        .iter()
+        .map(|(name, value)| (name.clone(), json!(value)))
+        .collect();
+    let env: Map<String, Value> = settings
+        .env
+        .iter()
+        .map(|entry| entry.split_once('=').unwrap_or((entry, "")))
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect();
+    let limits: Vec<Value> = settings
+        .ulimits
+        .iter()
+        .map(|limit| json!({"type": limit.name, "soft": limit.soft, "hard": limit.hard}))
+        .collect();
+    let devices: Vec<Value> = settings
+        .devices
+        .iter()
+        .map(|device| json!({"path": format!("{device}:r")}))
+        .collect();
+    let mut spec = json!({
+        "name": launch.name,
+        "image": launch.image,
+        "command": launch.arguments,
+        "labels": labels,
+        "annotations": {SECCOMP_PATH: seccomp},
+        "stdin": true,
+        "terminal": false,
+        "remove": settings.auto_remove,
+        "systemd": "false",
+        "image_volume_mode": "ignore",
+        // Nothing of the image's or the host's environment, and no file that
+        // Podman can be kept from adding.
+        "env": env,
+        "unsetenvall": true,
+        "env_host": false,
+        "httpproxy": false,
+        "manage_password": false,
+        "use_image_hosts": true,
+        "use_image_resolve_conf": true,
+        "read_write_tmpfs": false,
+        "user": settings.user,
+        "hostname": settings.hostname,
+        "netns": namespace(&settings.network),
+        "ipcns": namespace(&settings.ipc),
+        "pidns": namespace(&settings.pid),
+        "utsns": namespace(&settings.uts),
+        "cgroupns": namespace(&settings.cgroupns),
+        "privileged": settings.privileged,
+        "read_only_filesystem": settings.read_only_rootfs,
+        "no_new_privileges": settings.no_new_privileges,
+        "cap_add": settings.cap_add,
+        "cap_drop": settings.cap_drop,
+        "seccomp_profile_path": seccomp,
+        "mounts": mounts(settings),
+        "devices": devices,
+        "resource_limits": resources(settings),
+        "r_limits": limits,
+        "log_configuration": {"driver": settings.log_driver},
+    });
+    if !settings.system_paths_masked {
+        spec["unmask"] = json!(["ALL"]);
+    }
+    if let Some(runtime) = &launch.runtime {
+        spec["oci_runtime"] = json!(runtime);
+    }
+    spec
+}
+
+fn namespace(mode: &str) -> Value {
+    json!({"nsmode": mode})
+}
+
+/// Podman can give a bind its flags whatever the host's file system has.
+fn mounts(settings: &Settings) -> Vec<Value> {
+    let binds = settings.binds.iter().map(|bind| {
+        let access = if bind.read_only { "ro" } else { "rw" };
+        json!({
+            "type": "bind",
+            "source": bind.source,
+            "destination": bind.target,
+            "options": ["rbind", "rprivate", "nosuid", "nodev", "noexec", access],
+        })
+    });
+    let tmpfs = settings.tmpfs.iter().map(|tmpfs| {
+        // What the image has there is not copied into it.
+        let options = tmpfs.options.split(',').chain(["notmpcopyup"]);
+        json!({
+            "type": "tmpfs",
+            "source": "tmpfs",
+            "destination": tmpfs.target,
+            "options": options.collect::<Vec<_>>(),
+        })
+    });
+    binds.chain(tmpfs).collect()
+}
+
+/// A limit of 0 is one that cannot be set here.
+fn resources(settings: &Settings) -> Value {
+    let mut resources = json!({});
+    for (kind, name, value) in [
+        ("pids", "limit", settings.pids_limit),
+        ("memory", "limit", settings.memory_bytes),
+        ("memory", "swap", settings.memory_swap_bytes),
+        ("cpu", "quota", settings.cpu_quota_us),
+        ("cpu", "period", settings.cpu_period_us),
+    ] {
+        if value != 0 {
+            resources[kind][name] = json!(value);
+        }
+    }
+    resources
+}
