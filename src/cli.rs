@@ -71,6 +71,9 @@ pub enum Command {
     /// Look at a seccomp profile: find mistakes, explain it, find the smallest one.
     #[command(after_help = "Example: tki-attest seccomp lint seccomp/targeted-deny.json")]
     Seccomp(SeccompArgs),
+    /// List the engines of this host: what each can do, and what it would give up.
+    #[command(after_help = "Example: tki-attest engines --try-gate")]
+    Engines(EnginesArgs),
     /// Remove what an interrupted run left behind, and nothing else.
     #[command(after_help = "Example: tki-attest clean --dry-run\n\n\
                             Containers are found by the label dev.tki.attest.run.")]
@@ -323,6 +326,20 @@ pub struct DeriveArgs {
     /// Which engine.
     #[command(flatten)]
     pub engine: EngineArgs,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `engines`.
+#[derive(Debug, Args)]
+pub struct EnginesArgs {
+    /// Launch a container on each, to find out whether it takes an exec gate.
+    #[arg(long)]
+    pub try_gate: bool,
+    /// Time limit for each engine.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub timeout: Duration,
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

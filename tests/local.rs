@@ -27,7 +27,10 @@ fn probe<'a>(evidence: &'a Value, id: &str) -> &'a Value {
 fn whole_battery(engine: &str, seccomp: &str) {
     let out = tempfile::tempdir().unwrap();
     let arguments = ["--venue", "vps", "--engine", engine, "--controls", "safe"];
-    let said = attest(out.path(), &[&arguments[..], &["--seccomp", seccomp]].concat());
+    let said = attest(
+        out.path(),
+        &[&arguments[..], &["--seccomp", seccomp]].concat(),
+    );
     said.succeeded();
     let path = evidence_in(out.path());
     verify(&path, &["--require-artifacts"]).succeeded();
@@ -37,7 +40,10 @@ fn whole_battery(engine: &str, seccomp: &str) {
     assert_eq!(evidence["witnesses"]["outside"]["available"], true);
     // The gate stood, and the evidence says who refused the execs.
     let gate = &evidence["sandbox"]["gate"];
-    assert_eq!((&gate["active"], &gate["allowed"]), (&true.into(), &1.into()));
+    assert_eq!(
+        (&gate["active"], &gate["allowed"]),
+        (&true.into(), &1.into())
+    );
     assert!(gate["refused"].as_u64().unwrap() > 0);
     assert_eq!(probe(&evidence, "PR-EXEC-1")["enforced_by"], "launcher");
     // Exactly the controls that it says it can run, and each holds.
@@ -49,7 +55,12 @@ fn whole_battery(engine: &str, seccomp: &str) {
         .collect();
     let wanted: Vec<&str> = CONTROLS
         .iter()
-        .filter(|control| control.impossible_on.iter().all(|(name, _)| *name != engine))
+        .filter(|control| {
+            control
+                .impossible_on
+                .iter()
+                .all(|(name, _)| *name != engine)
+        })
         .map(|control| control.name)
         .collect();
     assert_eq!(names, wanted);
@@ -210,7 +221,11 @@ fn traces() -> BTreeSet<String> {
     };
     below("/run");
     below("/sys/fs/cgroup");
-    for entry in fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
+    for entry in fs::read_dir("/sys/fs/cgroup")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         below(&entry.path().to_string_lossy());
     }
     for line in fs::read_to_string("/proc/self/mountinfo").unwrap().lines() {

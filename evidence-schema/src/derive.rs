@@ -105,6 +105,16 @@ pub fn chosen_profile(evidence: &Evidence) -> Option<String> {
     }
 }
 
+/// The run's settings as controls start from them: those have no gate, and so
+/// not the profile that it extended.
+pub fn without_gate(evidence: &Evidence) -> settings::Settings {
+    let mut run = evidence.sandbox.configured.clone();
+    if let Some(chosen) = chosen_profile(evidence) {
+        run.seccomp = chosen;
+    }
+    run
+}
+
 /// A gate is said to stand, but execs came through in the engine's phase.
 pub fn idle_gate(evidence: &Evidence) -> bool {
     let enforced = |probe: &ProbeResult| probe.enforced_by.as_deref() == Some("launcher");
@@ -200,11 +210,7 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
             );
         }
     }
-    // Controls have no gate, and so not the profile that it extended.
-    let mut run = evidence.sandbox.configured.clone();
-    if let Some(chosen) = chosen_profile(evidence) {
-        run.seccomp = chosen;
-    }
+    let run = without_gate(evidence);
     calibrate::calibrate(&mut evidence.probes, &mut evidence.controls, &run);
     evidence.witnesses = witness::witnesses(
         &evidence.raw,

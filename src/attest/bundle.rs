@@ -199,6 +199,11 @@ impl Bundle {
         }
     }
 
+    /// What it will say.
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
     /// Every required probe passed.
     pub fn all_passed(&self) -> bool {
         let passed = |probe: &ProbeResult| probe.verdict == Verdict::Pass;

@@ -2,6 +2,7 @@
 
 mod build;
 mod clean;
+mod engines;
 pub mod janitor;
 mod output;
 mod probes;
@@ -23,6 +24,7 @@ pub fn execute(cli: Cli) -> Result<Exit, Failure> {
         Command::Verify(args) => verify::execute(&args, common),
         Command::Probes(args) => probes::execute(&args, common),
         Command::Seccomp(args) => seccomp::execute(&args.command, common),
+        Command::Engines(args) => engines::execute(&args, common),
         Command::Clean(args) => clean::execute(&args, common),
     }
 }

@@ -1,12 +1,14 @@
 //! `tki-attest run`.
 
-use crate::attest::bundle;
+use crate::attest::bundle::{self, Written};
 use crate::attest::run::{Plan, attest, time_left};
-use crate::cli::{Common, Controls, Format, RunArgs, Venue};
+use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
+use crate::commands::shared::{CANDIDATES, Connector};
 use crate::commands::{output, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::image::embedded;
+use crate::report::engines::{self, Column};
 use crate::report::evidence as report;
 use crate::report::progress::Progress;
 use crate::report::table::Paint;
@@ -18,9 +20,8 @@ use std::path::Path;
 use std::time::Instant;
 use tki_evidence::evidence::Status;
 
-/// Builds, launches, probes, writes and verifies.
+/// Builds, launches, probes, writes and verifies, on one engine or on all.
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
-    let deadline = Instant::now() + args.engine.timeout;
     let profile = Profile {
         seccomp: Seccomp::resolve(&args.seccomp)?,
         limits: match &args.profile {
@@ -28,45 +29,13 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
             None => Limits::default(),
         },
     };
-    shared::settle(&args.engine)?;
-    let janitor = shared::janitor(&args.engine)?;
     bundle::prepare_folder(&args.out)?;
+    if args.engine.engine == EngineName::All {
+        return on_all(args, &profile, common);
+    }
     let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
-    progress.stage("build");
-    let connector = shared::Connector::new(&args.engine, args.runtime.as_deref());
-    // One deadline for everything: whatever connects later has less time.
-    let connect = || connector.connect(time_left(deadline, "connecting")?);
-    // The engine takes as long to agree on a version as the image to be built.
-    // What is wrong with the image is said first.
-    let (image, engine) = std::thread::scope(|scope| {
-        let agreeing = scope.spawn(|| connect().map(drop));
-        let image = shared::build_image(&args.source, embedded::TAG);
-        (image, agreeing.join())
-    });
-    let image = image?;
-    engine.map_err(|_| Failure::internal("engine.connect", "connecting panicked"))??;
-    let controls = args.controls.unwrap_or(match args.venue {
-        Venue::Vps | Venue::Ci => Controls::Safe,
-        Venue::Dev => Controls::None,
-    });
-    let plan = Plan {
-        venue: args.venue.name(),
-        profile: &profile,
-        image: &image,
-        tag: embedded::TAG,
-        deadline,
-        controls: controls == Controls::Safe,
-        limits: false,
-        runtime: args.runtime.as_deref(),
-        gate: args.gate,
-        janitor: &janitor,
-    };
-    let bundle = attest(&connect, &plan, &mut progress)?;
-    let elapsed_us = bundle.elapsed_us;
-    progress.stage("write");
-    let written = bundle.write(&args.out, self_verify)?;
+    let (written, elapsed_us) = on_one(args, &args.engine, &profile, &mut progress)?;
     progress.finish();
-
     let evidence = &written.evidence;
     match args.format {
         Format::Json => output::print_json(&report::summary(evidence, &written.path))?,
@@ -81,11 +50,124 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
             output::print(&text)?;
         }
     }
-    Ok(match evidence.status {
+    Ok(exit_of(evidence.status))
+}
+
+fn exit_of(status: Status) -> Exit {
+    match status {
         Status::SandboxAttested => Exit::Done,
         Status::SandboxAttestationFailed => Exit::Disproved,
         Status::SandboxAttestationPartial => Exit::Blocked,
+    }
+}
+
+/// One engine after the other, then probes × engines. An engine that is not here
+/// is named and is no failure; one that fails is.
+fn on_all(args: &RunArgs, profile: &Profile, common: Common) -> Result<Exit, Failure> {
+    let mut results = Vec::new();
+    for name in CANDIDATES {
+        let engine = EngineArgs {
+            engine: *name,
+            ..args.engine.clone()
+        };
+        let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
+        let result = on_one(args, &engine, profile, &mut progress);
+        progress.finish();
+        results.push((name.name(), result));
+    }
+    let written = || {
+        results
+            .iter()
+            .filter_map(|(_, result)| result.as_ref().ok())
+    };
+    match args.format {
+        Format::Json => {
+            let summaries: Vec<_> = written()
+                .map(|(written, _)| report::summary(&written.evidence, &written.path))
+                .collect();
+            output::print_json(&summaries)?;
+        }
+        Format::Text if common.quiet => {}
+        Format::Text => {
+            let columns: Vec<Column> = results
+                .iter()
+                .map(|(engine, result)| Column {
+                    engine,
+                    result: match result {
+                        Ok((written, _)) => Ok(&written.evidence),
+                        Err(failure) => Err(failure.message.as_str()),
+                    },
+                })
+                .collect();
+            let mut text = engines::matrix(&columns, Paint::stdout(common.color));
+            for (written, _) in written() {
+                text += &format!("evidence  {}\n", written.path.display());
+            }
+            output::print(&text)?;
+        }
+    }
+    let broken = results.iter().any(|(_, result)| {
+        let absent = ["engine.unusable", "engine.unreachable", "engine.permission"];
+        matches!(result, Err(failure) if !absent.contains(&failure.code))
+    });
+    let statuses: Vec<Status> = written()
+        .map(|(written, _)| written.evidence.status)
+        .collect();
+    Ok(if statuses.contains(&Status::SandboxAttestationFailed) {
+        Exit::Disproved
+    } else if broken
+        || statuses.iter().any(|s| *s != Status::SandboxAttested)
+        || statuses.is_empty()
+    {
+        Exit::Blocked
+    } else {
+        Exit::Done
     })
+}
+
+/// A whole run on one engine, and the time that it took inside.
+fn on_one(
+    args: &RunArgs,
+    engine: &EngineArgs,
+    profile: &Profile,
+    progress: &mut Progress,
+) -> Result<(Written, u64), Failure> {
+    let deadline = Instant::now() + engine.timeout;
+    let connector = Connector::new(engine, args.runtime.as_deref());
+    connector.settle()?;
+    let janitor = shared::janitor(engine)?;
+    progress.stage("build");
+    // One deadline for everything: whatever connects later has less time.
+    let connect = || connector.connect(time_left(deadline, "connecting")?);
+    // The engine takes as long to agree on a version as the image to be built.
+    // What is wrong with the image is said first.
+    let (image, reached) = std::thread::scope(|scope| {
+        let agreeing = scope.spawn(|| connect().map(drop));
+        let image = shared::build_image(&args.source, embedded::TAG);
+        (image, agreeing.join())
+    });
+    let image = image?;
+    reached.map_err(|_| Failure::internal("engine.connect", "connecting panicked"))??;
+    let controls = args.controls.unwrap_or(match args.venue {
+        Venue::Vps | Venue::Ci => Controls::Safe,
+        Venue::Dev => Controls::None,
+    });
+    let plan = Plan {
+        venue: args.venue.name(),
+        profile,
+        image: &image,
+        tag: embedded::TAG,
+        deadline,
+        controls: controls == Controls::Safe,
+        limits: false,
+        runtime: args.runtime.as_deref(),
+        gate: args.gate,
+        janitor: &janitor,
+    };
+    let bundle = attest(&connect, &plan, progress)?;
+    let elapsed_us = bundle.elapsed_us;
+    progress.stage("write");
+    Ok((bundle.write(&args.out, self_verify)?, elapsed_us))
 }
 
 /// Evidence that our own verifier calls false is never written.

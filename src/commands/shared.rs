@@ -73,7 +73,7 @@ fn source_date_epoch() -> Result<u64, Failure> {
 }
 
 /// Engines in the order in which `auto` tries them.
-const CANDIDATES: &[EngineName] = &[
+pub const CANDIDATES: &[EngineName] = &[
     EngineName::Docker,
     EngineName::Podman,
     EngineName::Embedded,
@@ -106,6 +106,15 @@ impl<'a> Connector<'a> {
             runtime,
             route: Mutex::new(None),
         }
+    }
+
+    /// Chooses the engine while the process has one thread: one without a daemon
+    /// needs namespaces of the tool's own for users who are not root.
+    pub fn settle(&self) -> Result<(), EngineError> {
+        if rustix::process::geteuid().is_root() {
+            return Ok(());
+        }
+        self.connect(self.args.timeout).map(drop)
     }
 
     /// Makes a connection. Everything that is done with it must end within
@@ -143,7 +152,7 @@ impl<'a> Connector<'a> {
                 Err(error) => return Err(error),
             }
         }
-        Err(first_error.unwrap_or_else(|| not_built(EngineName::Auto)))
+        Err(first_error.unwrap_or_else(|| not_one(EngineName::Auto)))
     }
 
     fn reach(
@@ -154,14 +163,10 @@ impl<'a> Connector<'a> {
     ) -> Result<(Route, Box<dyn Engine>), EngineError> {
         let route = match name {
             EngineName::Docker => Route::Docker,
-            EngineName::Podman => Route::Podman(Arc::new(Place::find(
-                host,
-                self.runtime,
-                limit,
-            )?)),
-            EngineName::Embedded => Route::Local(Maker::Embedded),
-            EngineName::Bwrap => Route::Local(Maker::Bwrap),
-            other @ (EngineName::Auto | EngineName::All) => return Err(not_built(other)),
+            EngineName::Podman => Route::Podman(Arc::new(Place::find(host, self.runtime, limit)?)),
+            EngineName::Embedded => Route::Local(own_namespaces(Maker::Embedded)?),
+            EngineName::Bwrap => Route::Local(own_namespaces(Maker::Bwrap)?),
+            other @ (EngineName::Auto | EngineName::All) => return Err(not_one(other)),
         };
         let engine = self.follow(&route, limit)?;
         Ok((route, engine))
@@ -177,21 +182,14 @@ impl<'a> Connector<'a> {
     }
 }
 
-/// What must happen before anything else, while the process has one thread: an
-/// engine without a daemon needs namespaces of the tool's own for users who are
-/// not root.
-pub fn settle(args: &EngineArgs) -> Result<(), Failure> {
-    match args.engine {
-        EngineName::Embedded | EngineName::Bwrap => own::enter().map_err(|error| {
-            EngineError::Unusable {
-                engine: args.engine.name(),
-                reason: format!("this user gets no user namespace: {error}"),
-                next: "run as root, or let unprivileged users make user namespaces".into(),
-            }
-            .into()
-        }),
-        _ => Ok(()),
-    }
+/// Where a user without root gets what root has.
+fn own_namespaces(maker: Maker) -> Result<Maker, EngineError> {
+    own::enter().map_err(|error| EngineError::Unusable {
+        engine: maker.name(),
+        reason: format!("this user gets no user namespace: {error}"),
+        next: "run as root, or let unprivileged users make user namespaces".into(),
+    })?;
+    Ok(maker)
 }
 
 /// The engine is not here or not for us: another one may be.
@@ -204,11 +202,11 @@ fn is_elsewhere(error: &EngineError) -> bool {
     )
 }
 
-fn not_built(name: EngineName) -> EngineError {
+fn not_one(name: EngineName) -> EngineError {
     EngineError::Unusable {
         engine: name.name(),
-        reason: "not built yet".into(),
-        next: "name one engine with --engine".into(),
+        reason: "this command needs one engine".into(),
+        next: "name one with --engine".into(),
     }
 }
 

@@ -6,7 +6,9 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 use tki_evidence::calibrate::control_problems;
+use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, Status, Summary, Verdict};
+use tki_evidence::settings::shortfalls;
 
 /// The result of a run for a program.
 #[derive(Debug, Serialize)]
@@ -184,7 +186,7 @@ pub fn conclusion(evidence: &Evidence, path: &Path, paint: Paint) -> String {
         );
     }
     for control in evidence.controls.iter().filter(|control| !control.holds) {
-        for problem in control_problems(control, &evidence.sandbox.configured) {
+        for problem in control_problems(control, &derive::without_gate(evidence)) {
             let _ = writeln!(
                 out,
                 "{} {}",
@@ -192,6 +194,14 @@ pub fn conclusion(evidence: &Evidence, path: &Path, paint: Paint) -> String {
                 printable(&problem, 300)
             );
         }
+    }
+    for short in shortfalls(&evidence.sandbox.configured) {
+        let _ = writeln!(
+            out,
+            "{} {}",
+            paint.doubt("sandbox:"),
+            printable(&short, 200)
+        );
     }
     if !evidence.inventory.unchanged {
         let _ = writeln!(

@@ -2,6 +2,7 @@
 //! ([`evidence`], [`decision`], [`probes`], [`seccomp`]), and only text that is safe to print.
 
 pub mod decision;
+pub mod engines;
 pub mod evidence;
 pub mod probes;
 pub mod progress;

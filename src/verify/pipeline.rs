@@ -198,11 +198,12 @@ impl Checks<'_> {
     /// controls' own conversations.
     fn controls(&mut self, folder: Option<&Path>) {
         let evidence = self.evidence;
+        let run = derive::without_gate(evidence);
         let broken: Vec<String> = evidence
             .controls
             .iter()
             .filter_map(|control| {
-                let why = calibrate::control_problems(control, &evidence.sandbox.configured);
+                let why = calibrate::control_problems(control, &run);
                 (!why.is_empty()).then(|| format!("{}: {}", control.control, why.join(", ")))
             })
             .collect();

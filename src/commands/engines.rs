@@ -1,0 +1,145 @@
+//! `tki-attest engines`.
+
+use crate::attest::run::{Plan, attest, time_left};
+use crate::cli::{Common, EngineArgs, EngineName, EnginesArgs, Format, GateChoice};
+use crate::commands::output;
+use crate::commands::shared::{self, CANDIDATES, Connector};
+use crate::engine::{EngineFacts, GateKind, ImageNames};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::image::embedded;
+use crate::report::engines::{EngineRow, list};
+use crate::report::progress::Progress;
+use crate::report::table::Paint;
+use crate::sandbox::profile::{Limits, Profile};
+use crate::sandbox::seccomp::Seccomp;
+use std::time::Instant;
+use tki_evidence::controls::CONTROLS;
+
+/// Lists the engines of this host. Nothing is made unless the gate is tried.
+pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
+    let mut rows = Vec::new();
+    for name in CANDIDATES {
+        let engine = EngineArgs {
+            engine: *name,
+            host: None,
+            timeout: args.timeout,
+        };
+        rows.push(look(&engine, args.try_gate, common));
+    }
+    match args.format {
+        Format::Json => output::print_json(&rows)?,
+        Format::Text => output::print(&list(&rows, Paint::stdout(common.color)))?,
+    }
+    Ok(if rows.iter().any(|row| row.usable) {
+        Exit::Done
+    } else {
+        Exit::Blocked
+    })
+}
+
+fn look(args: &EngineArgs, try_gate: bool, common: Common) -> EngineRow {
+    let name = args.engine.name();
+    let absent = |reason: String| EngineRow {
+        engine: name,
+        usable: false,
+        reason,
+        version: String::new(),
+        oci_runtime: String::new(),
+        rootless: false,
+        cgroups: String::new(),
+        seccomp: "",
+        gate: String::new(),
+        gives_up: Vec::new(),
+    };
+    match describe(args, try_gate, common) {
+        Ok(row) => row,
+        Err(failure) => absent(failure.message),
+    }
+}
+
+fn describe(args: &EngineArgs, try_gate: bool, common: Common) -> Result<EngineRow, Failure> {
+    let connector = Connector::new(args, None);
+    connector.settle()?;
+    let mut engine = connector.connect(args.timeout)?;
+    let image = embedded::image()?;
+    let names = ImageNames {
+        manifest_digest: image.manifest_digest.clone(),
+        config_digest: image.config_digest.clone(),
+    };
+    let facts = engine.look_around(embedded::TAG, &names)?.facts;
+    let kind = engine.gate_kind();
+    drop(engine);
+    let gate = match (try_gate, kind) {
+        (true, _) => tried(args, &connector, common)?,
+        (false, GateKind::Own) => "yes".into(),
+        (false, GateKind::Listener) => "if its runtime takes it (--try-gate tells)".into(),
+    };
+    let runtime = &facts.runtime;
+    Ok(EngineRow {
+        engine: args.engine.name(),
+        usable: true,
+        reason: String::new(),
+        version: runtime.engine_version.clone(),
+        oci_runtime: runtime.oci_runtime.clone(),
+        rootless: runtime.rootless,
+        cgroups: runtime.cgroup_version.clone(),
+        seccomp: match args.engine {
+            EngineName::Embedded | EngineName::Bwrap => "tki-attest",
+            _ => "its runtime",
+        },
+        gate,
+        gives_up: gives_up(args.engine.name(), &facts),
+    })
+}
+
+/// Launches a container with a gate before it.
+fn tried(args: &EngineArgs, connector: &Connector, common: Common) -> Result<String, Failure> {
+    let deadline = Instant::now() + args.timeout;
+    let janitor = shared::janitor(args)?;
+    let profile = Profile {
+        seccomp: Seccomp::resolve("deny-by-default")?,
+        limits: Limits::default(),
+    };
+    let image = embedded::image()?;
+    let plan = Plan {
+        venue: "dev",
+        profile: &profile,
+        image: &image,
+        tag: embedded::TAG,
+        deadline,
+        controls: false,
+        limits: false,
+        runtime: None,
+        gate: GateChoice::Auto,
+        janitor: &janitor,
+    };
+    let connect = || connector.connect(time_left(deadline, "connecting")?);
+    let mut progress = Progress::new(true, Paint::stderr(common.color));
+    let bundle = attest(&connect, &plan, &mut progress)?;
+    let gate = &bundle.evidence().sandbox.gate;
+    Ok(if gate.active {
+        "yes".into()
+    } else {
+        format!("no: {}", gate.reason)
+    })
+}
+
+fn gives_up(engine: &str, facts: &EngineFacts) -> Vec<String> {
+    let mut lines = Vec::new();
+    for limit in &facts.lacks {
+        lines.push(match *limit {
+            "cpu" => "a limit of CPU time: its probe is UNPROVEN".into(),
+            "pids" => "a limit of processes by control group: RLIMIT_NPROC stands in".into(),
+            _ => format!("a limit of {limit} by control group: RLIMIT_AS stands in"),
+        });
+    }
+    for control in CONTROLS {
+        for (name, reason) in control.impossible_on {
+            if *name == engine {
+                lines.push(format!("the control {}: {reason}", control.name));
+            }
+        }
+    }
+    lines
+}
