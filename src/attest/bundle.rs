@@ -124,6 +124,12 @@ impl Bundle {
                 derive::probe_result(probe, seen, &raw, &matrix, TRANSCRIPT.into())
             })
             .collect();
+        // Controls have no gate, and so not the profile that it extended.
+        let mut ungated = recorded.sandbox.configured.clone();
+        let plain = &recorded.sandbox.gate.plain_profile;
+        if !plain.is_empty() {
+            ungated.seccomp = sha256_hex(plain.as_bytes());
+        }
         let controls = recorded
             .controls
             .iter()
@@ -148,7 +154,7 @@ impl Bundle {
                     flipped,
                     unproven,
                     changed: calibrate::changed(
-                        &recorded.sandbox.configured,
+                        &ungated,
                         &outcome.configured.settings,
                         names,
                     ),
