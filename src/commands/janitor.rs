@@ -17,8 +17,9 @@ pub fn main() -> ExitCode {
     let Command::Clean(args) = cli.command else {
         return ExitCode::from(2);
     };
+    let connector = shared::Connector::new(&args.engine, None);
     janitor::main(|run_id| {
-        let Ok(mut engine) = shared::connect(&args.engine) else {
+        let Ok(mut engine) = connector.connect(args.engine.timeout) else {
             return false;
         };
         let Ok(found) = engine.leftovers() else {
