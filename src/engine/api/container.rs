@@ -118,7 +118,7 @@ impl<'a> Container<'a> {
     /// The next line of its standard output; `None` when it has ended.
     pub fn receive(&mut self) -> Result<Option<Vec<u8>>, EngineError> {
         loop {
-            if let Some(line) = self.lines.next() {
+            if let Some(line) = self.lines.pop() {
                 return Ok(Some(line));
             }
             let Some(attached) = &mut self.attached else {

@@ -584,7 +584,7 @@ fn limit(command: &mut Command, job: &Job) {
                         Resource::Nofile => Resource::Nofile,
                         _ => Resource::Nproc,
                     },
-                    wanted.clone(),
+                    *wanted,
                 )?;
             }
             Ok(())
