@@ -10,11 +10,168 @@ const ROUNDS: usize = 15;
 
 fn main() {
     println!("{ROUNDS} rounds, in turns; medians");
-    compare("docker");
+    let docker = compare("docker");
     compare("podman");
+    compare_local("embedded", 1.5, runc_line, Some(docker));
+    compare_local("bwrap", 2.0, bwrap_line, None);
 }
 
-fn compare(engine: &str) {
+/// An engine without a daemon, beside the program that does the same by hand.
+fn compare_local(
+    engine: &str,
+    goal: f64,
+    line: fn(&serde_json::Value, &Path) -> Vec<String>,
+    docker: Option<Duration>,
+) {
+    let work = tempfile::tempdir().expect("a temporary directory");
+    let out = work.path().join("reports");
+    let attest = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tki-attest"));
+        command
+            .args(["run", "-q", "--venue", "dev", "--engine", engine])
+            .args(["--controls", "none", "--out"])
+            .arg(&out);
+        command
+    };
+    time(&mut attest());
+    let description = files(&out, "json").remove(0);
+    let description = description.with_extension("").join("container.json");
+    let description = std::fs::read(description).expect("the container's description");
+    let description = serde_json::from_slice(&description).expect("it is JSON");
+    unpack_image(work.path());
+    let peer_line = line(&description, work.path());
+    time(&mut command(&peer_line));
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        theirs.push(time(&mut command(&peer_line)));
+        ours.push(time(&mut attest()));
+    }
+    let (ours, theirs) = (median(ours), median(theirs));
+    let ratio = |peer: Duration| ours.as_secs_f64() / peer.as_secs_f64();
+    println!(
+        "{:<34} {:>8.1} ms",
+        format!("{} (nothing)", peer_line[0]),
+        millis(theirs)
+    );
+    println!(
+        "{:<34} {:>8.1} ms  {:>5.2} x  (goal: at most {goal})",
+        format!("tki-attest run --engine {engine}"),
+        millis(ours),
+        ratio(theirs)
+    );
+    if let Some(docker) = docker {
+        println!(
+            "{:<34} {:>11}  {:>5.2} x  (goal: at most 0.25)",
+            "  beside docker run",
+            "",
+            ratio(docker)
+        );
+    }
+    println!("{:<34} {:>8.1} ms", "inside the container", inside(&out));
+}
+
+/// The image's files in `rootfs`, and directories for the binds.
+fn unpack_image(work: &Path) {
+    let layout = work.join("layout");
+    let built = Command::new(env!("CARGO_BIN_EXE_tki-attest"))
+        .args(["build", "-q", "--layout"])
+        .arg(&layout)
+        .stdout(Stdio::null())
+        .status()
+        .expect("the image is built");
+    assert!(built.success());
+    let read = |path: std::path::PathBuf| -> serde_json::Value {
+        let bytes = std::fs::read(path).expect("a file of the layout");
+        serde_json::from_slice(&bytes).expect("it is JSON")
+    };
+    let blob = |descriptor: &serde_json::Value| {
+        let digest = descriptor["digest"].as_str().expect("a digest");
+        layout.join("blobs").join(digest.replace(':', "/"))
+    };
+    let manifest = read(blob(&read(layout.join("index.json"))["manifests"][0]));
+    let rootfs = work.join("rootfs");
+    for name in ["rootfs", "in", "out", "tmp", "state"] {
+        std::fs::create_dir_all(work.join(name)).expect("a directory of our own");
+    }
+    let unpacked = Command::new("tar")
+        .arg("-xzf")
+        .arg(blob(&manifest["layers"][0]))
+        .arg("-C")
+        .arg(&rootfs)
+        .status()
+        .expect("tar runs");
+    assert!(unpacked.success());
+    for name in ["proc", "dev", "in", "out", "tmp", "sys/fs/cgroup/cpu"] {
+        std::fs::create_dir_all(rootfs.join(name)).expect("a mount point");
+    }
+}
+
+/// `runc run` of the bundle that the embedded engine was given.
+fn runc_line(config: &serde_json::Value, work: &Path) -> Vec<String> {
+    let mut config = config.clone();
+    let mounts = config["mounts"].as_array_mut().expect("mounts");
+    mounts.retain(|mount| mount["destination"] != "/sys/fs/cgroup");
+    for mount in mounts.iter_mut().filter(|mount| mount["type"] == "bind") {
+        let target = mount["destination"].as_str().expect("a target").to_owned();
+        mount["source"] = format!("{}{target}", work.display()).into();
+    }
+    config["process"]["args"] = serde_json::json!(["/tki-inspector", "version"]);
+    config["linux"]["cgroupsPath"] = "/tki-bench-runc".into();
+    let profile = include_bytes!("../seccomp/deny-by-default.json");
+    let mut profile: serde_json::Value =
+        serde_json::from_slice(profile).expect("the built-in profile");
+    for rule in profile["syscalls"].as_array_mut().expect("rules") {
+        rule.as_object_mut().expect("a rule").remove("comment");
+    }
+    config["linux"]["seccomp"] = profile;
+    let text = serde_json::to_vec(&config).expect("it was JSON");
+    std::fs::write(work.join("config.json"), text).expect("a file of our own");
+    let place = |name: &str| work.join(name).to_string_lossy().into_owned();
+    let words = ["runc", "--root", &place("state"), "run", "--bundle"];
+    let words = words.map(str::to_owned).into_iter();
+    words
+        .chain([work.to_string_lossy().into_owned(), "tki-bench".into()])
+        .collect()
+}
+
+/// bubblewrap by hand, with the arguments that ours was given.
+fn bwrap_line(arguments: &serde_json::Value, work: &Path) -> Vec<String> {
+    let given: Vec<&str> = arguments
+        .as_array()
+        .expect("arguments")
+        .iter()
+        .filter_map(|word| word.as_str())
+        .collect();
+    let mut line = vec!["bwrap".to_owned()];
+    let mut words = given.into_iter();
+    while let Some(word) = words.next() {
+        match word {
+            // What only a keeper can give.
+            "--info-fd" | "--block-fd" | "--seccomp" => {
+                words.next();
+            }
+            "probe" => line.push("version".into()),
+            path if path.contains("/keeper/frozen-") => {
+                let target = words.next().expect("a target").to_owned();
+                line.extend([target.clone(), target]);
+            }
+            path if path.starts_with("/run/tki-attest-") || path.contains("/keeper/") => {
+                let target = words.next().expect("a target").to_owned();
+                let source = match target.as_str() {
+                    "/" => "rootfs".to_owned(),
+                    "/sys/fs/cgroup/cpu" => "state".to_owned(),
+                    other => other.trim_start_matches('/').to_owned(),
+                };
+                let source = work.join(source).to_string_lossy().into_owned();
+                line.extend([source, target]);
+            }
+            other => line.push(other.to_owned()),
+        }
+    }
+    line
+}
+
+fn compare(engine: &str) -> Duration {
     let tool = env!("CARGO_BIN_EXE_tki-attest");
     let work = tempfile::tempdir().expect("a temporary directory");
     let out = work.path().join("reports");
@@ -58,6 +215,7 @@ fn compare(engine: &str) {
         &format!("{:>5.2} x  (goal: at most 12)", ratio(battery)),
     );
     println!("{:<34} {:>8.1} ms", "inside the container", inside(&out));
+    theirs
 }
 
 fn command(line: &[String]) -> Command {

@@ -436,7 +436,7 @@ fn bwrap(
     let news = News::Started {
         pid,
         settings: Box::new(bubble::configured(&arguments, &rest)),
-        description: format!("bwrap\n{}\n", arguments.join("\n")),
+        description: serde_json::to_string_pretty(&arguments).unwrap_or_default(),
     };
     wire::send(socket, &news).map_err(at("telling the tool"))?;
     let kept = supervise(outer, pid, None, socket);
