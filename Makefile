@@ -4,16 +4,17 @@
 
 TARGET := x86_64-unknown-linux-gnu
 TEST_PACKAGES := skopeo umoci jq python3-jsonschema strace binutils bsdutils util-linux iproute2 \
-	podman runc crun
+	podman runc crun bubblewrap
 
 .PHONY: all attest test lint bench image image-context release schema clean
 
 all: attest
 
-# Build everything and attest on this machine, for development.
+# Build everything and attest on this machine, for development: on Docker if one
+# answers, else Podman, else the engine that is built in. Nothing is installed.
 attest:
 	cargo build --release --locked
-	scripts/with-engines target/release/tki-attest run --venue dev
+	target/release/tki-attest run --venue dev
 
 test:
 	scripts/with-engines --packages "$(TEST_PACKAGES)" cargo test --workspace --locked
@@ -27,7 +28,7 @@ lint:
 
 # Measured side by side with the peer, as a ratio.
 bench:
-	scripts/with-engines --packages "podman runc" cargo bench --locked --bench attest
+	scripts/with-engines --packages "podman runc bubblewrap" cargo bench --locked --bench attest
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:

@@ -1,7 +1,7 @@
 //! The janitor's way to the engine.
 
 use crate::attest::janitor;
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, EngineName};
 use crate::commands::shared;
 use clap::Parser;
 use std::process::ExitCode;
@@ -19,6 +19,10 @@ pub fn main() -> ExitCode {
     };
     let connector = shared::Connector::new(&args.engine, None);
     janitor::main(|run_id| {
+        // A keeper takes its container away by itself.
+        if matches!(args.engine.engine, EngineName::Embedded | EngineName::Bwrap) {
+            return false;
+        }
         let Ok(mut engine) = connector.connect(args.engine.timeout) else {
             return false;
         };
