@@ -1,5 +1,6 @@
 //! The command line: what may be said, and what is said about it.
 
+use crate::engine::gate::GateChoice;
 use crate::report::table::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -173,17 +174,6 @@ impl EngineName {
             EngineName::All => "all",
         }
     }
-}
-
-/// Who keeps the container from executing anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GateChoice {
-    /// The launcher where the engine lets it, else the inspector.
-    Auto,
-    /// The launcher, or the run is BLOCKED.
-    Require,
-    /// Only the inspector.
-    Off,
 }
 
 /// Venues.

@@ -2,7 +2,7 @@
 
 use crate::attest::container::{self, Job, Outcome};
 use crate::attest::run::{Connect, random_hex, time_left};
-use crate::cli::GateChoice;
+use crate::engine::gate::GateChoice;
 use crate::failure::Failure;
 use std::sync::Mutex;
 use tki_evidence::controls::{CONTROLS, Control, probes};

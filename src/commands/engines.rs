@@ -1,9 +1,10 @@
 //! `tki-attest engines`.
 
 use crate::attest::run::{Plan, attest, time_left};
-use crate::cli::{Common, EngineArgs, EngineName, EnginesArgs, Format, GateChoice};
+use crate::cli::{Common, EngineArgs, EngineName, EnginesArgs, Format};
 use crate::commands::output;
 use crate::commands::shared::{self, CANDIDATES, Connector};
+use crate::engine::gate::GateChoice;
 use crate::engine::{EngineFacts, GateKind, ImageNames};
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -1,8 +1,9 @@
 //! `tki-attest seccomp lint|explain|derive`.
 
 use crate::attest::run::{Plan, attest};
-use crate::cli::{Common, DeriveArgs, Format, GateChoice, ProfileArgs, SeccompCommand};
+use crate::cli::{Common, DeriveArgs, Format, ProfileArgs, SeccompCommand};
 use crate::commands::{output, shared};
+use crate::engine::gate::GateChoice;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::image::embedded;
