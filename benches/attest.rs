@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tki_attest::engine::local::filter;
 
 const ROUNDS: usize = 15;
 
@@ -40,24 +41,41 @@ fn compare_local(
     let description = serde_json::from_slice(&description).expect("it is JSON");
     unpack_image(work.path());
     let peer_line = line(&description, work.path());
-    time(&mut command(&peer_line));
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let nothing: Vec<String> = peer_line
+        .iter()
+        .map(|word| match word.as_str() {
+            "probe" => "version".into(),
+            word => word.replace("probe.json", "version.json"),
+        })
+        .collect();
+    let challenge = challenge(&out);
+    time(&mut command(&nothing));
+    converse(&mut command(&peer_line), &challenge);
+    let (mut ours, mut theirs, mut idle) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        theirs.push(time(&mut command(&peer_line)));
+        theirs.push(converse(&mut command(&peer_line), &challenge));
+        idle.push(time(&mut command(&nothing)));
         ours.push(time(&mut attest()));
     }
-    let (ours, theirs) = (median(ours), median(theirs));
+    let (ours, theirs, idle) = (median(ours), median(theirs), median(idle));
     let ratio = |peer: Duration| ours.as_secs_f64() / peer.as_secs_f64();
+    let peer = match engine {
+        "embedded" => "runc run",
+        other => other,
+    };
+    for (what, took) in [("nothing", idle), ("the same probes", theirs)] {
+        println!(
+            "{:<34} {:>8.1} ms",
+            format!("{peer} ({what})"),
+            millis(took)
+        );
+    }
     println!(
-        "{:<34} {:>8.1} ms",
-        format!("{} (nothing)", peer_line[0]),
-        millis(theirs)
-    );
-    println!(
-        "{:<34} {:>8.1} ms  {:>5.2} x  (goal: at most {goal})",
+        "{:<34} {:>8.1} ms  {:>5.2} x  (goal: at most {goal}; {:.2} x beside nothing)",
         format!("tki-attest run --engine {engine}"),
         millis(ours),
-        ratio(theirs)
+        ratio(theirs),
+        ratio(idle)
     );
     if let Some(docker) = docker {
         println!(
@@ -68,6 +86,41 @@ fn compare_local(
         );
     }
     println!("{:<34} {:>8.1} ms", "inside the container", inside(&out));
+}
+
+/// What the inspector was asked in the first run, as it was sent.
+fn challenge(out: &Path) -> Vec<u8> {
+    let transcript = files(out, "json").remove(0).with_extension("");
+    let transcript = std::fs::read(transcript.join("transcript.ndjson")).expect("the transcript");
+    transcript
+        .split_inclusive(|byte| *byte == b'\n')
+        .find(|line| line.starts_with(b"{\"challenge\""))
+        .expect("the challenge")
+        .to_vec()
+}
+
+/// The same conversation by hand: the challenge in, everything out.
+fn converse(command: &mut Command, challenge: &[u8]) -> Duration {
+    use std::io::{Read, Write};
+    let start = Instant::now();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(challenge).expect("the challenge is taken");
+    let mut said = String::new();
+    let mut output = child.stdout.take().expect("a pipe");
+    output.read_to_string(&mut said).expect("it speaks");
+    drop(input);
+    let status = child.wait().expect("it ends");
+    let took = start.elapsed();
+    assert!(
+        status.success() && said.contains("\"done\""),
+        "{command:?}: {said}"
+    );
+    took
 }
 
 /// The image's files in `rootfs`, and directories for the binds.
@@ -115,7 +168,6 @@ fn runc_line(config: &serde_json::Value, work: &Path) -> Vec<String> {
         let target = mount["destination"].as_str().expect("a target").to_owned();
         mount["source"] = format!("{}{target}", work.display()).into();
     }
-    config["process"]["args"] = serde_json::json!(["/tki-inspector", "version"]);
     config["linux"]["cgroupsPath"] = "/tki-bench-runc".into();
     let profile = include_bytes!("../seccomp/deny-by-default.json");
     let mut profile: serde_json::Value =
@@ -124,13 +176,20 @@ fn runc_line(config: &serde_json::Value, work: &Path) -> Vec<String> {
         rule.as_object_mut().expect("a rule").remove("comment");
     }
     config["linux"]["seccomp"] = profile;
-    let text = serde_json::to_vec(&config).expect("it was JSON");
-    std::fs::write(work.join("config.json"), text).expect("a file of our own");
+    // Two bundles with the same files: one that probes and one that does nothing.
+    config["root"]["path"] = work.join("rootfs").to_string_lossy().into_owned().into();
+    for what in ["probe", "version"] {
+        let bundle = work.join(format!("{what}.json"));
+        std::fs::create_dir_all(&bundle).expect("a directory of our own");
+        config["process"]["args"] = serde_json::json!(["/tki-inspector", what]);
+        let text = serde_json::to_vec(&config).expect("it was JSON");
+        std::fs::write(bundle.join("config.json"), text).expect("a file of our own");
+    }
     let place = |name: &str| work.join(name).to_string_lossy().into_owned();
     let words = ["runc", "--root", &place("state"), "run", "--bundle"];
     let words = words.map(str::to_owned).into_iter();
     words
-        .chain([work.to_string_lossy().into_owned(), "tki-bench".into()])
+        .chain([place("probe.json"), "tki-bench".into()])
         .collect()
 }
 
@@ -142,7 +201,17 @@ fn bwrap_line(arguments: &serde_json::Value, work: &Path) -> Vec<String> {
         .iter()
         .filter_map(|word| word.as_str())
         .collect();
-    let mut line = vec!["bwrap".to_owned()];
+    let profile = include_str!("../seccomp/deny-by-default.json");
+    let program = filter::compile(profile).expect("the built-in profile compiles");
+    let file = work.join("seccomp.bpf");
+    std::fs::write(&file, filter::bytes(&program)).expect("a file of our own");
+    // The shell opens the compiled profile for it.
+    let mut line = vec![
+        "sh".to_owned(),
+        "-c".to_owned(),
+        format!("exec bwrap --seccomp 9 \"$@\" 9<{}", file.display()),
+        "sh".to_owned(),
+    ];
     let mut words = given.into_iter();
     while let Some(word) = words.next() {
         match word {
@@ -150,7 +219,6 @@ fn bwrap_line(arguments: &serde_json::Value, work: &Path) -> Vec<String> {
             "--info-fd" | "--block-fd" | "--seccomp" => {
                 words.next();
             }
-            "probe" => line.push("version".into()),
             path if path.contains("/keeper/frozen-") => {
                 let target = words.next().expect("a target").to_owned();
                 line.extend([target.clone(), target]);

@@ -25,13 +25,6 @@ pub fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a new file and waits until it is on its device.
-pub fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::options().write(true).create_new(true).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
 /// Replaces a file in one step: a reader sees the old one or the new one.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {
@@ -45,10 +38,26 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until every file in a directory is on its device.
+/// Waits until every file in a directory is on its device. A few at a time:
+/// file systems commit what waits together.
 pub fn sync_all_below(folder: &Path) -> io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        File::open(entry?.path())?.sync_all()?;
+    const AT_ONCE: usize = 8;
+    let entries = std::fs::read_dir(folder)?;
+    let paths = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<Vec<_>>>()?;
+    for some in paths.chunks(AT_ONCE) {
+        std::thread::scope(|scope| {
+            let syncing: Vec<_> = some
+                .iter()
+                .map(|path| scope.spawn(move || File::open(path)?.sync_all()))
+                .collect();
+            syncing.into_iter().try_for_each(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(io::Error::other("syncing panicked")))
+            })
+        })?;
     }
     File::open(folder)?.sync_all()
 }

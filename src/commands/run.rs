@@ -165,6 +165,7 @@ fn on_one(
         janitor: &janitor,
     };
     let bundle = attest(&connect, &plan, progress)?;
+    janitor.done();
     let elapsed_us = bundle.elapsed_us;
     progress.stage("write");
     Ok((bundle.write(&args.out, self_verify)?, elapsed_us))
