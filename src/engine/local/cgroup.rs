@@ -140,7 +140,7 @@ impl Groups {
         };
         let source = place.join("group");
         let shown = fs::create_dir(&source)
-            .and_then(|()| Ok(super::keeper::read_only_bind(folder, &source)?));
+            .and_then(|()| Ok(super::keeper::bwrap::read_only_bind(folder, &source)?));
         shown.map_err(|error| format!("showing the control group: {error}"))?;
         let target = if folder.starts_with(Path::new(ROOT).join("cpu")) {
             "/sys/fs/cgroup/cpu"
