@@ -2,6 +2,7 @@
 //! and taking the groups away again.
 
 use rustix::fs::{Access, access};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -221,6 +222,18 @@ pub fn abandoned(prefix: &str) -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+/// Kills every process in groups of ours.
+pub fn kill_all(folders: &[PathBuf]) {
+    for folder in folders {
+        let list = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+        for pid in list.lines().filter_map(|line| line.parse().ok()) {
+            if let Some(pid) = Pid::from_raw(pid) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
 }
 
 /// Takes groups away. The last process may need a moment to be gone.

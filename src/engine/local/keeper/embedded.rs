@@ -119,8 +119,6 @@ struct Starter {
 
 impl Starter {
     fn start(&self, spec: &Spec) -> std::io::Result<()> {
-        // Should the keeper be killed, the container goes too.
-        set_parent_process_death_signal(Some(Signal::KILL))?;
         let process = spec
             .process()
             .as_ref()
@@ -177,8 +175,11 @@ impl Executor for Starter {
         Err(ExecutorError::Other(error.to_string()))
     }
 
+    /// Called before the wait for the start. Should the keeper be killed from
+    /// here on, the container goes too.
     fn validate(&self, _: &Spec) -> Result<(), ExecutorValidationError> {
-        Ok(())
+        set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(|error| ExecutorValidationError::ArgValidationError(error.to_string()))
     }
 
     /// The environment is made anew at the exec.

@@ -232,7 +232,10 @@ fn supervise(
     Ok((status, report))
 }
 
-/// Takes away what a keeper that was killed has left on the host.
+/// Takes away what a keeper that was killed has left on the host: groups, and
+/// processes in them that had not come so far as to go with it.
 pub fn clean_after(name: &str) {
-    cgroup::remove_all(&cgroup::named(name));
+    let groups = cgroup::named(name);
+    cgroup::kill_all(&groups);
+    cgroup::remove_all(&groups);
 }
