@@ -7,6 +7,8 @@ mod battery;
 mod common;
 /// Attesting on a real Docker Engine: what must work.
 mod docker;
+/// Which engines are here, and all of them side by side.
+mod engines;
 /// Attesting when something is wrong: each fault has its message and its code.
 mod faults;
 /// The image against skopeo, umoci, BuildKit, docker load and the OCI schemas.
