@@ -18,7 +18,12 @@
 //! - **Witness**: an independent view of the same container: `inside`,
 //!   `outside`, `configured`.
 //! - **Venue**: where the run took place: `vps`, `ci` or `dev`.
-//! - **Bundle**: the evidence JSON and the artifacts beside it.
+//! - **Bundle**: the evidence JSON, the artifacts beside it and, if it was
+//!   signed, the envelope with the signatures.
+//! - **Request**: what the verifying party asks for before a run.
+//! - **Policy**: what a verifying party demands beyond the built-in bar.
+//! - **Statement**: what a signature is about, in in-toto's form.
+//! - **Verification**: a decision with every check that led to it.
 //!
 //! Without the `std` feature only the catalogue, the fact parsers and the wire
 //! format remain, which is all that the inspector links.
@@ -41,6 +46,8 @@ pub mod syscalls;
 pub mod wire;
 
 #[cfg(feature = "std")]
+pub mod binding;
+#[cfg(feature = "std")]
 pub mod derive;
 #[cfg(feature = "std")]
 pub mod evidence;
@@ -48,6 +55,10 @@ pub mod evidence;
 pub mod judge;
 #[cfg(feature = "std")]
 pub mod matrix;
+#[cfg(feature = "std")]
+pub mod policy;
+#[cfg(feature = "std")]
+pub mod request;
 #[cfg(feature = "std")]
 pub mod schema;
 #[cfg(feature = "std")]
@@ -57,10 +68,16 @@ pub mod settings;
 #[cfg(feature = "std")]
 pub mod stamp;
 #[cfg(feature = "std")]
+pub mod statement;
+#[cfg(feature = "std")]
 pub mod strict;
+#[cfg(feature = "std")]
+pub mod time;
 #[cfg(feature = "std")]
 pub mod transcript;
 #[cfg(feature = "std")]
 pub mod venue;
+#[cfg(feature = "std")]
+pub mod verification;
 #[cfg(feature = "std")]
 pub mod witness;

@@ -60,6 +60,9 @@ pub enum MatrixError {
     /// A test number that stands twice.
     #[error("test #{0} stands twice")]
     Twice(u32),
+    /// A layer that does not exist: such a test would count for nothing.
+    #[error("test #{0}: layer {1:?} is none of L1 to L5")]
+    Layer(u32, String),
     /// No test at all: such a matrix would accept everything.
     #[error("no L1 test: such a matrix would accept anything")]
     Empty,
@@ -76,6 +79,11 @@ impl Matrix {
         numbers.sort_unstable();
         if let Some(pair) = numbers.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(MatrixError::Twice(pair[0]));
+        }
+        let layers = ["L1", "L2", "L3", "L4", "L5"];
+        let odd = |test: &&Test| !layers.contains(&test.layer.as_str());
+        if let Some(test) = matrix.tests.iter().find(odd) {
+            return Err(MatrixError::Layer(test.test, test.layer.clone()));
         }
         if !matrix.tests.iter().any(|test| test.layer == "L1") {
             return Err(MatrixError::Empty);
