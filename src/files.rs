@@ -3,7 +3,8 @@
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 /// Reads a file of at most `most` bytes.
 pub fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
@@ -34,11 +35,7 @@ pub fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Replaces a file in one step: a reader sees the old one or the new one.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
@@ -51,4 +48,69 @@ pub fn sync_all_below(folder: &Path) -> io::Result<()> {
         File::open(entry?.path())?.sync_all()?;
     }
     File::open(folder)?.sync_all()
+}
+
+/// Reads a file of at most `most` bytes that nobody named: never through a link.
+pub fn read_beside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    if metadata.file_type().is_symlink() {
+        return Err(io::Error::other("it is a symbolic link"));
+    }
+    read_bounded(path, most)
+}
+
+/// Writes a new file in one step under the first free name: `a.json`, then
+/// `a-2.json` and so on. Gives the path.
+pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+    let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.as_file()
+        .set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    for number in 1..10_000 {
+        let free = numbered(path, number);
+        match file.persist_noclobber(&free) {
+            Ok(_) => {
+                File::open(folder_of(path)).and_then(|folder| folder.sync_all())?;
+                return Ok(free);
+            }
+            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
+                file = refused.file;
+            }
+            Err(refused) => return Err(refused.error),
+        }
+    }
+    Err(io::Error::other("every name is taken"))
+}
+
+/// Writes a new file in one step; an error if there is one of that name.
+pub fn write_new_exactly(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.as_file()
+        .set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    file.persist_noclobber(path)?;
+    File::open(folder_of(path))?.sync_all()
+}
+
+/// `a.json` → `a-2.json`; the first keeps its name.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let mut name = format!("{stem}-{number}");
+    if let Some(extension) = path.extension() {
+        name += &format!(".{}", extension.to_string_lossy());
+    }
+    path.with_file_name(name)
+}
+
+/// The directory that a path is in.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }

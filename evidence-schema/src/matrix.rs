@@ -96,6 +96,12 @@ impl Matrix {
         Self::parse(REV4.as_bytes()).expect("the compiled-in matrix is checked by a test")
     }
 
+    /// The table that is compiled in, read once.
+    pub fn built_in() -> &'static Self {
+        static BUILT_IN: std::sync::OnceLock<Matrix> = std::sync::OnceLock::new();
+        BUILT_IN.get_or_init(Self::rev4)
+    }
+
     /// Tests that a probe is bound to.
     pub fn tests_of(&self, probe: &str) -> Vec<u32> {
         self.tests

@@ -14,7 +14,7 @@ use crate::sandbox::command_line;
 use crate::sandbox::profile::Profile;
 use std::time::Duration;
 use tki_evidence::catalogue;
-use tki_evidence::evidence::{ImageIdentity, Inventory, Sandbox, Tool, VenueFacts};
+use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Sandbox, Tool, VenueFacts};
 use tki_evidence::stamp::hex;
 use tki_evidence::venue;
 
@@ -48,6 +48,8 @@ pub struct Plan<'a> {
     pub controls: bool,
     /// Run into the limits even without controls.
     pub limits: bool,
+    /// The verifying party's request, whose nonce goes through the container.
+    pub request: Option<RequestBinding>,
 }
 
 /// A random id that sorts by time.
@@ -61,6 +63,11 @@ pub fn new_run_id(now: u64) -> Result<String, Failure> {
 
 /// Random bytes in hex.
 pub fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
+    Ok(hex(&random_bytes::<BYTES>()?))
+}
+
+/// Random bytes.
+pub fn random_bytes<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {
     let mut bytes = [0u8; BYTES];
     let mut filled = 0;
     while filled < BYTES {
@@ -71,7 +78,7 @@ pub fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
             Err(error) => return Err(Failure::internal("random", format!("getrandom: {error}"))),
         }
     }
-    Ok(hex(&bytes))
+    Ok(bytes)
 }
 
 /// Runs the probes on an engine and records what happened.
@@ -122,7 +129,10 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         limit: plan.limit,
         canary_file: &canaries.file,
         canary_variable: &canaries.variable,
-        nonce: random_hex::<32>()?,
+        nonce: match &plan.request {
+            Some(request) => request.nonce.clone(),
+            None => random_hex::<32>()?,
+        },
     };
     let outcome = container::run(engine.as_mut(), &job, Some(progress))?;
     let controls = if plan.controls {
@@ -182,6 +192,7 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         host_namespaces: outside::own_namespaces(),
         outcome,
         controls,
+        request: plan.request.clone(),
         run_id: run_id.clone(),
     };
     Ok(Bundle::new(recorded))

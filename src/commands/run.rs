@@ -3,18 +3,24 @@
 use crate::attest::bundle;
 use crate::attest::run::{Plan, attest};
 use crate::cli::{Common, Controls, Format, RunArgs, Venue};
-use crate::commands::{output, shared};
+use crate::clock;
+use crate::commands::{inputs, output, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::image::embedded;
+use crate::image::{Image, embedded};
 use crate::report::evidence as report;
 use crate::report::progress::Progress;
 use crate::report::table::Paint;
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
-use crate::verify::{Decision, Inputs, Outcome, verify};
+use crate::trust::envelope_file;
+use crate::trust::keys::Key;
+use crate::verify::artifacts::Source;
+use crate::verify::inputs::Clock;
+use crate::verify::pipeline::contradiction;
+use crate::verify::{Bundle, Inputs, verify};
 use std::path::Path;
-use tki_evidence::evidence::Status;
+use tki_evidence::evidence::{Evidence, RequestBinding, Status};
 
 /// Builds, launches, probes, writes and verifies.
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
@@ -26,6 +32,10 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         },
     };
     bundle::prepare_folder(&args.out)?;
+    // A passphrase is asked for before anything is launched.
+    let key = args.sign.as_deref();
+    let key = key.map(|path| Key::open(path, args.passphrase.passphrase.as_ref()));
+    let key = key.transpose()?;
     let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
     progress.stage("build");
     let connect = || shared::connect(&args.engine);
@@ -50,11 +60,18 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         limit: args.engine.timeout,
         controls: controls == Controls::Safe,
         limits: false,
+        request: answer(args, &profile, &image)?,
     };
     let bundle = attest(&connect, &plan, &mut progress)?;
     let elapsed_us = bundle.elapsed_us;
     progress.stage("write");
-    let written = bundle.write(&args.out, self_verify)?;
+    let sign = key.as_ref().map(|key| {
+        |name: &str, bytes: &[u8], evidence: &Evidence| {
+            envelope_file::signed(name, bytes, evidence, key)
+        }
+    });
+    let sign = sign.as_ref().map(|sign| sign as &bundle::Sign);
+    let written = bundle.write(&args.out, sign, self_verify)?;
     progress.finish();
 
     let evidence = &written.evidence;
@@ -82,31 +99,77 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
 fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
     let inputs = Inputs {
         require_artifacts: true,
+        clock: Clock {
+            now: clock::now(),
+            given: false,
+        },
         ..Inputs::default()
     };
-    let finding = verify("the new evidence", bytes, folder, &inputs)?;
+    let bundle = Bundle {
+        name: "the new evidence".into(),
+        evidence: bytes.to_vec(),
+        envelope: None,
+        artifacts: Source::Folder(folder.to_owned()),
+    };
+    let verification = verify(&bundle, &inputs)?;
     // A leak is a true finding; a stamp or a verdict that does not follow is
     // our own mistake.
-    let ours = [
-        "EV-FORM",
-        "EV-STAMP",
-        "EV-ARTIFACTS",
-        "EV-TRANSCRIPT",
-        "EV-TIME",
-        "EV-DERIVED",
-    ];
-    let mistake = finding
-        .steps
-        .iter()
-        .find(|step| ours.contains(&step.code) && step.outcome != Outcome::Ok);
-    match mistake {
-        Some(step) if finding.decision != Decision::B4PrimeAccepted => Err(Failure::internal(
+    match contradiction(&verification) {
+        None => Ok(()),
+        Some(step) => Err(Failure::internal(
             "run.self-verify",
             format!(
                 "{}: expected {}, got {}",
                 step.code, step.expected, step.got
             ),
         )),
-        _ => Ok(()),
     }
+}
+
+/// The request, if this run can answer it. What could not be accepted later is
+/// not begun.
+fn answer(
+    args: &RunArgs,
+    profile: &Profile,
+    image: &Image,
+) -> Result<Option<RequestBinding>, Failure> {
+    let Some(path) = &args.request else {
+        return Ok(None);
+    };
+    let (request, sha256) = inputs::request(path)?;
+    for (what, asked, here) in [
+        ("venue", &request.venue, &args.venue.name().to_owned()),
+        ("image", &request.image_digest, &image.manifest_digest),
+        (
+            "seccomp profile",
+            &request.seccomp_sha256,
+            &profile.seccomp.sha256,
+        ),
+    ] {
+        if asked != here {
+            return Err(Failure::blocked(
+                "request.other",
+                format!(
+                    "{}: it asks for {what} {asked}, and here it is {here}",
+                    path.display()
+                ),
+                "run what it asks for, or ask for another request",
+            ));
+        }
+    }
+    if clock::parse_rfc3339(&request.not_after).is_none_or(|end| end < clock::now()) {
+        return Err(Failure::blocked(
+            "request.stale",
+            format!(
+                "{}: answers counted until {}",
+                path.display(),
+                request.not_after
+            ),
+            "ask the verifying party for a new request",
+        ));
+    }
+    Ok(Some(RequestBinding {
+        sha256,
+        nonce: request.nonce,
+    }))
 }

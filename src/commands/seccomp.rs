@@ -71,6 +71,7 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
             limit: args.engine.timeout,
             controls: false,
             limits: true,
+            request: None,
         };
         for _ in 0..2 {
             match attest(&connect, &plan, &mut Progress::new(true, paint)) {

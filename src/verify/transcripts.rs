@@ -1,33 +1,31 @@
 //! Recorded conversations, read again: what the evidence says that the inspector
 //! said must be what it said, and what a control came to must follow from it.
 
-use crate::verify::artifacts::read_checked;
-use std::path::Path;
+use crate::verify::artifacts::Loaded;
 use tki_evidence::catalogue;
 use tki_evidence::controls::{self, Relaxation};
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, RawFacts};
+use tki_evidence::request::control_nonce;
 use tki_evidence::transcript::{self, Heard};
 use tki_evidence::wire::Challenge;
 
-fn conversation(
-    evidence: &Evidence,
-    folder: &Path,
-    path: &str,
-) -> Result<(Challenge, Heard), String> {
-    let bytes = read_checked(evidence, folder, path).ok_or_else(|| format!("{path} is missing"))?;
-    transcript::read(&bytes).map_err(|error| format!("{path}: {error}"))
+fn conversation(loaded: &Loaded, path: &str) -> Result<(Challenge, Heard), String> {
+    let bytes = loaded
+        .get(path)
+        .ok_or_else(|| format!("{path} is missing"))?;
+    transcript::read(bytes).map_err(|error| format!("{path}: {error}"))
 }
 
 /// Compares the run's conversation with its evidence; gives the number of
-/// observations.
-pub fn compare_run(evidence: &Evidence, folder: &Path) -> Result<usize, String> {
+/// observations and the challenge's nonce.
+pub fn compare_run(evidence: &Evidence, loaded: &Loaded) -> Result<(usize, String), String> {
     let path = evidence
         .probes
         .first()
         .map(|probe| probe.artifact_path.as_str());
     let path = path.ok_or("there are no probes")?;
-    let (challenge, heard) = conversation(evidence, folder, path)?;
+    let (challenge, heard) = conversation(loaded, path)?;
     let asked = challenge.probes.iter().map(String::as_str);
     let required = catalogue::required(!evidence.controls.is_empty());
     if !asked.eq(required.map(|probe| probe.id)) || !challenge.lock {
@@ -54,17 +52,16 @@ pub fn compare_run(evidence: &Evidence, folder: &Path) -> Result<usize, String> 
     if raw != evidence.raw || heard.information != evidence.information {
         return Err("the kernel texts are not those of the conversation".into());
     }
-    Ok(heard.observations.len())
+    Ok((heard.observations.len(), challenge.nonce))
 }
 
-/// Recomputes which probes flipped in each control.
-pub fn compare_controls(evidence: &Evidence, folder: &Path) -> Result<(), String> {
-    let mut nonces = Vec::new();
+/// Recomputes which probes flipped in each control. `nonce` is the run's own.
+pub fn compare_controls(evidence: &Evidence, loaded: &Loaded, nonce: &str) -> Result<(), String> {
     for result in &evidence.controls {
         let Some(control) = controls::find(&result.control) else {
             return Err(format!("{} is no control", result.control));
         };
-        let (challenge, heard) = conversation(evidence, folder, &result.artifact_path)?;
+        let (challenge, heard) = conversation(loaded, &result.artifact_path)?;
         let asked = challenge.probes.iter().map(String::as_str);
         if !asked.eq(controls::probes(control)) {
             return Err(format!(
@@ -75,10 +72,9 @@ pub fn compare_controls(evidence: &Evidence, folder: &Path) -> Result<(), String
         if challenge.lock == control.relaxations.contains(&Relaxation::LockOff) {
             return Err(format!("{}: the lock was not as it says", control.name));
         }
-        if nonces.contains(&challenge.nonce) {
-            return Err(format!("{}: the same conversation twice", control.name));
+        if challenge.nonce != control_nonce(nonce, control.name) {
+            return Err(format!("{}: it belongs to another run", control.name));
         }
-        nonces.push(challenge.nonce);
         if derive::flipped(control, &heard, &evidence.raw) != result.flipped {
             return Err(format!("{}: something else flipped", control.name));
         }
