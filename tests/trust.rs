@@ -1,0 +1,23 @@
+//! Evidence that somebody else can trust: requests, signatures, policies, and
+//! everything that must be refused.
+
+/// A signed answer to a request, made once, with and without controls.
+pub mod bases;
+/// Requests: written, answered, stale, another's.
+mod answers;
+/// Every byte of a signed bundle flipped.
+mod flips;
+/// Text, JSON, Markdown, JUnit; binding; the verifier's own signature.
+mod formats;
+/// A command behind a bundle, two bundles side by side, many at once.
+mod gate;
+/// Keys: made, encrypted, in an agent, unusable.
+mod keys;
+/// Policies that tighten, and one that loosens.
+mod policies;
+/// One folder per refusal, `tests/reject/bundle-*`.
+mod refusals;
+/// jq, openssl, ssh-keygen, securesystemslib, in-toto, check-jsonschema.
+mod tools;
+/// The DSSE specification's vector and Wycheproof's Ed25519 set.
+mod vectors;
