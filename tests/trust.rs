@@ -1,10 +1,10 @@
 //! Evidence that somebody else can trust: requests, signatures, policies, and
 //! everything that must be refused.
 
-/// A signed answer to a request, made once, with and without controls.
-pub mod bases;
 /// Requests: written, answered, stale, another's.
 mod answers;
+/// A signed answer to a request, made once, with and without controls.
+pub mod bases;
 /// Every byte of a signed bundle flipped.
 mod flips;
 /// Text, JSON, Markdown, JUnit; binding; the verifier's own signature.

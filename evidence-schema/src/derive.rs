@@ -88,11 +88,12 @@ pub fn flipped(control: &controls::Control, heard: &Heard, run: &RawFacts) -> Ve
             .map_or_else(|| run.seccomp_profile.clone(), str::to_owned),
         ..heard.raw.clone()
     };
+    let seen = heard.by_probe();
     let mut flipped: Vec<String> = controls::probes(control)
         .filter_map(catalogue::find)
         .filter(|probe| {
-            let seen = heard.observations_of(probe.id);
-            judge::judge(probe, &seen, &raw).verdict != Verdict::Pass
+            let seen = seen.get(probe.id).map_or(&[][..], Vec::as_slice);
+            judge::judge(probe, seen, &raw).verdict != Verdict::Pass
         })
         .map(|probe| probe.id.to_owned())
         .collect();

@@ -5,6 +5,7 @@
 use crate::evidence::{Information, RawFacts};
 use crate::observation::Observation;
 use crate::wire::{Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL};
+use std::collections::BTreeMap;
 
 /// The most missing invariants that an inspector could name.
 const MAX_MISSING: usize = 32;
@@ -75,6 +76,15 @@ impl Heard {
     pub fn observations_of(&self, probe: &str) -> Vec<Observation> {
         let own = self.observations.iter().filter(|(id, _)| id == probe);
         own.map(|(_, seen)| seen.clone()).collect()
+    }
+
+    /// What was seen of every probe, in the order of the conversation.
+    pub fn by_probe(&self) -> BTreeMap<&str, Vec<&Observation>> {
+        let mut groups: BTreeMap<&str, Vec<&Observation>> = BTreeMap::new();
+        for (probe, seen) in &self.observations {
+            groups.entry(probe).or_default().push(seen);
+        }
+        groups
     }
 }
 
@@ -175,7 +185,10 @@ impl Transcript {
             }
             InspectorMessage::Info(_) => Err(self.unexpected("more than anybody wants to know")),
             InspectorMessage::Observation(observation) => {
-                if !challenge.probes.contains(&observation.probe) {
+                // Observations of one probe mostly come together.
+                let again = self.observations.last();
+                let again = again.is_some_and(|(probe, _)| *probe == observation.probe);
+                if !again && !challenge.probes.contains(&observation.probe) {
                     return Err(self.unexpected("an observation of a probe that nobody asked for"));
                 }
                 self.observations

@@ -42,6 +42,9 @@ pub enum EnvelopeError {
     /// More than one line.
     #[error("there is a second statement; exactly one envelope is read")]
     Second,
+    /// Not an object from the first byte to the last.
+    #[error("line 1, column 1: not one JSON object from the first byte to the last")]
+    Frame,
     /// Something that is not base64 in its one accepted spelling.
     #[error("{field} is not base64 in the standard alphabet: {why}")]
     Base64 {
@@ -93,6 +96,10 @@ impl Envelope {
         let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         if line.contains(&b'\n') {
             return Err(EnvelopeError::Second);
+        }
+        // White space around it would be another spelling of the same.
+        if !line.starts_with(b"{") || !line.ends_with(b"}") {
+            return Err(EnvelopeError::Frame);
         }
         let (written, _): (Written, _) = strict::parse_as(line)?;
         let payload = decode("payload", &written.payload)?;
@@ -203,6 +210,8 @@ mod tests {
             (line.repeat(2), "a second statement"),
             (format!("\n{line}"), "a second statement"),
             (format!("{line}\n"), "a second statement"),
+            (line.replace("}\n", "}\t"), "from the first byte"),
+            (line.replace("}\n", "} \n"), "from the first byte"),
             (line.replace("e30=", "e30"), "payload is not base64"),
             (line.replace("e30=", "e31="), "payload is not base64"),
             (line.replace("e30=", "-_8="), "URL-safe"),

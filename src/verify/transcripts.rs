@@ -31,11 +31,14 @@ pub fn compare_run(evidence: &Evidence, loaded: &Loaded) -> Result<(usize, Strin
     if !asked.eq(required.map(|probe| probe.id)) || !challenge.lock {
         return Err("the inspector was asked something else".into());
     }
+    let seen = heard.by_probe();
     for probe in &evidence.probes {
         if probe.artifact_path != path {
             return Err(format!("{} points elsewhere", probe.probe_id));
         }
-        if heard.observations_of(&probe.probe_id) != probe.observations {
+        let heard = seen.get(probe.probe_id.as_str());
+        let heard = heard.map_or(&[][..], Vec::as_slice);
+        if !heard.iter().copied().eq(&probe.observations) {
             return Err(format!(
                 "{}: the conversation says otherwise",
                 probe.probe_id

@@ -59,7 +59,11 @@ enum Change {
         at: String,
     },
     /// Exchanges two items of a list.
-    Swap { at: String, first: usize, second: usize },
+    Swap {
+        at: String,
+        first: usize,
+        second: usize,
+    },
     /// Puts the last item of a list there once more, so many times.
     Repeat {
         #[serde(default = "evidence")]
@@ -68,7 +72,11 @@ enum Change {
         times: usize,
     },
     /// Replaces a text, everywhere in the file.
-    Replace { file: String, from: String, to: String },
+    Replace {
+        file: String,
+        from: String,
+        to: String,
+    },
     /// Writes a file anew.
     Write { file: String, text: String },
     /// Writes bytes in hex into a file.
@@ -124,7 +132,13 @@ fn every_folder_is_refused_as_it_says() {
     let mut names: Vec<PathBuf> = fs::read_dir(root().join("tests/reject"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("bundle-"))
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("bundle-")
+        })
         .collect();
     names.sort();
     assert!(names.len() >= 100, "only {} folders", names.len());
@@ -141,7 +155,13 @@ fn every_folder_is_refused_as_it_says() {
             wrong.push(format!("{name}: {why}"));
         }
     }
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), names.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        names.len(),
+        wrong.join("\n")
+    );
 }
 
 fn refused(folder: &Path) -> Result<(), String> {
@@ -173,7 +193,10 @@ fn refused(folder: &Path) -> Result<(), String> {
     let said = run(&mut command);
     let both = format!("{}{}", said.stdout, said.stderr);
     if said.status != case.expect.exit {
-        return Err(format!("exit {} instead of {}: {both}", said.status, case.expect.exit));
+        return Err(format!(
+            "exit {} instead of {}: {both}",
+            said.status, case.expect.exit
+        ));
     }
     let bracketed = format!("[{}]", case.expect.code);
     let step = |line: &str| {
@@ -199,14 +222,26 @@ impl Change {
     fn apply(&self, copy: &Copy, base: &Base) {
         let at = |file: &String| place(copy, file);
         match self {
-            Change::Set { file, at: pointer, to } => edit(&at(file), |value| {
+            Change::Set {
+                file,
+                at: pointer,
+                to,
+            } => edit(&at(file), |value| {
                 set(value, pointer, to.clone());
             }),
             Change::Remove { file, at: pointer } => edit(&at(file), |value| remove(value, pointer)),
-            Change::Swap { at: pointer, first, second } => edit(&copy.path, |value| {
+            Change::Swap {
+                at: pointer,
+                first,
+                second,
+            } => edit(&copy.path, |value| {
                 list(value, pointer).swap(*first, *second);
             }),
-            Change::Repeat { file, at: pointer, times } => edit(&at(file), |value| {
+            Change::Repeat {
+                file,
+                at: pointer,
+                times,
+            } => edit(&at(file), |value| {
                 let items = list(value, pointer);
                 let last = items.last().unwrap().clone();
                 items.extend(std::iter::repeat_n(last, *times));
