@@ -26,9 +26,10 @@ lint:
 	cargo clippy --package tki-inspector --bin tki-inspector --features freestanding \
 		--profile inspector --target $(TARGET) --locked -- -D warnings
 
-# Measured side by side with the peer, as a ratio.
+# Measured side by side with peers, as ratios.
 bench:
-	scripts/with-engines cargo bench --locked --bench attest
+	scripts/with-engines --packages python3-venv sh -ec \
+		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked'
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:

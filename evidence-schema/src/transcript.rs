@@ -103,10 +103,12 @@ pub fn read(bytes: &[u8]) -> Result<(Challenge, Heard), TranscriptError> {
         line,
         what: what.into(),
     };
-    let mut lines = bytes
-        .split_inclusive(|byte| *byte == b'\n')
-        .map(|line| line.strip_suffix(b"\n").unwrap_or(line));
+    let text = std::str::from_utf8(bytes).map_err(|_| wrong(0, "it is not text"))?;
+    let mut lines = text
+        .split_inclusive('\n')
+        .map(|line| line.strip_suffix('\n').unwrap_or(line).as_bytes());
     let mut transcript = Transcript::new();
+    transcript.bytes.reserve(bytes.len());
     transcript.hear_hello(lines.next().unwrap_or_default())?;
     let asked = lines.next().unwrap_or_default();
     let HostMessage::Challenge(challenge) =
