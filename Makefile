@@ -29,7 +29,7 @@ lint:
 # Measured side by side with peers, as ratios.
 bench:
 	scripts/with-engines --packages python3-venv sh -ec \
-		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked'
+		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench verify'
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:

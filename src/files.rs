@@ -8,8 +8,22 @@ use std::path::{Path, PathBuf};
 
 /// Reads a file of at most `most` bytes.
 pub fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read(path, most, OFlags::empty())
+}
+
+/// Reads a file of at most `most` bytes that nobody named: never through a link.
+pub fn read_beside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    match read(path, most, OFlags::NOFOLLOW) {
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+            Err(io::Error::other("it is a symbolic link"))
+        }
+        other => other,
+    }
+}
+
+fn read(path: &Path, most: u64, flags: OFlags) -> io::Result<Vec<u8>> {
     // Not even opening may wait for somebody else, as it does for a pipe.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file: File = rustix::fs::open(path, flags, Mode::empty())?.into();
     let metadata = file.metadata()?;
     if metadata.is_dir() {
@@ -48,15 +62,6 @@ pub fn sync_all_below(folder: &Path) -> io::Result<()> {
         File::open(entry?.path())?.sync_all()?;
     }
     File::open(folder)?.sync_all()
-}
-
-/// Reads a file of at most `most` bytes that nobody named: never through a link.
-pub fn read_beside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let metadata = std::fs::symlink_metadata(path)?;
-    if metadata.file_type().is_symlink() {
-        return Err(io::Error::other("it is a symbolic link"));
-    }
-    read_bounded(path, most)
 }
 
 /// Writes a new file in one step under the first free name: `a.json`, then

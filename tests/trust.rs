@@ -1,6 +1,8 @@
 //! Evidence that somebody else can trust: requests, signatures, policies, and
 //! everything that must be refused.
 
+/// No network, no write, no file outside the arguments, as nobody.
+mod alone;
 /// Requests: written, answered, stale, another's.
 mod answers;
 /// A signed answer to a request, made once, with and without controls.
