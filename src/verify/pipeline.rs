@@ -99,6 +99,22 @@ fn finding(
         Some(evidence) => derive::not_proven(evidence),
         None => vec!["Anything: the evidence was not read.".to_owned()],
     };
+    if assurance > Assurance::SelfReported {
+        let who = opened.seal.signers.iter();
+        let who: Vec<String> = who.map(|s| format!("{} ({})", s.principals, s.key)).collect();
+        let after = match assurance {
+            Assurance::SignedFresh => ", after the request was written",
+            _ => "",
+        };
+        not_proven.insert(
+            0,
+            format!(
+                "That what was signed is true: {} states these observations{after}; root on the \
+                 venue could forge them.",
+                who.join(" and ")
+            ),
+        );
+    }
     if inputs.clock.given {
         not_proven.push(format!(
             "That any of this holds now: it was verified as of {}.",
