@@ -6,7 +6,7 @@ TARGET := x86_64-unknown-linux-gnu
 TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils bsdutils util-linux \
 	iproute2 openssh-client openssl
 
-.PHONY: all attest test lint bench image image-context release schema clean
+.PHONY: all attest test lint bench fuzz image image-context release schema clean
 
 all: attest
 
@@ -20,7 +20,7 @@ test:
 		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo test --workspace --locked'
 
 lint:
-	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools .ci/run
+	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools fuzz/prepare .ci/run
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package tki-inspector --bin tki-inspector --features freestanding \
@@ -30,6 +30,14 @@ lint:
 bench:
 	scripts/with-engines --packages python3-venv sh -ec \
 		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench verify'
+
+# Ten minutes of the fuzzer on the whole of verify.
+fuzz:
+	cargo build --release --locked
+	rm -rf fuzz/bundle
+	scripts/with-engines fuzz/prepare target/release/tki-attest fuzz/bundle
+	cd fuzz && TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 \
+		cargo fuzz run --sanitizer none verify -- -max_total_time=600
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:
