@@ -213,6 +213,7 @@ struct Taken {
 
 /// Runs a command that must succeed; its own resources, not those of all
 /// children together.
+#[expect(clippy::zombie_processes, reason = "wait4 waits for the child")]
 fn measure(command: &mut Command) -> Taken {
     let start = Instant::now();
     let child = command

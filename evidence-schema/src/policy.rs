@@ -258,7 +258,7 @@ mod tests {
                 p.required_controls.push("none".into())
             }),
             ("minimum_layers", |p| {
-                drop(p.minimum_layers.insert("X".into(), 1))
+                p.minimum_layers.insert("X".into(), 1);
             }),
             ("weaker.steps", |p| p.weaker.steps.push("EV-STAMP".into())),
             ("weaker.probes", |p| p.weaker.probes.push("X".into())),

@@ -101,7 +101,9 @@ fn finding(
     };
     if assurance > Assurance::SelfReported {
         let who = opened.seal.signers.iter();
-        let who: Vec<String> = who.map(|s| format!("{} ({})", s.principals, s.key)).collect();
+        let who: Vec<String> = who
+            .map(|s| format!("{} ({})", s.principals, s.key))
+            .collect();
         let after = match assurance {
             Assurance::SignedFresh => ", after the request was written",
             _ => "",
