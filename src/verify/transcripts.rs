@@ -7,14 +7,18 @@ use tki_evidence::controls::{self, Relaxation};
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, RawFacts};
 use tki_evidence::request::control_nonce;
-use tki_evidence::transcript::{self, Heard};
+use tki_evidence::transcript::{self, Heard, Lines};
 use tki_evidence::wire::Challenge;
 
-fn conversation(loaded: &Loaded, path: &str) -> Result<(Challenge, Heard), String> {
+fn conversation<'a>(
+    loaded: &'a Loaded,
+    path: &str,
+    known: &mut Lines<'a>,
+) -> Result<(Challenge, Heard), String> {
     let bytes = loaded
         .get(path)
         .ok_or_else(|| format!("{path} is missing"))?;
-    transcript::read(bytes).map_err(|error| format!("{path}: {error}"))
+    transcript::read_with(bytes, known).map_err(|error| format!("{path}: {error}"))
 }
 
 /// Compares the run's conversation with its evidence; gives the number of
@@ -25,7 +29,7 @@ pub fn compare_run(evidence: &Evidence, loaded: &Loaded) -> Result<(usize, Strin
         .first()
         .map(|probe| probe.artifact_path.as_str());
     let path = path.ok_or("there are no probes")?;
-    let (challenge, heard) = conversation(loaded, path)?;
+    let (challenge, heard) = conversation(loaded, path, &mut Lines::default())?;
     let asked = challenge.probes.iter().map(String::as_str);
     let required = catalogue::required(!evidence.controls.is_empty());
     if !asked.eq(required.map(|probe| probe.id)) || !challenge.lock {
@@ -60,11 +64,12 @@ pub fn compare_run(evidence: &Evidence, loaded: &Loaded) -> Result<(usize, Strin
 
 /// Recomputes which probes flipped in each control. `nonce` is the run's own.
 pub fn compare_controls(evidence: &Evidence, loaded: &Loaded, nonce: &str) -> Result<(), String> {
+    let mut known = Lines::default();
     for result in &evidence.controls {
         let Some(control) = controls::find(&result.control) else {
             return Err(format!("{} is no control", result.control));
         };
-        let (challenge, heard) = conversation(loaded, &result.artifact_path)?;
+        let (challenge, heard) = conversation(loaded, &result.artifact_path, &mut known)?;
         let asked = challenge.probes.iter().map(String::as_str);
         if !asked.eq(controls::probes(control)) {
             return Err(format!(
