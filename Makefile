@@ -22,6 +22,7 @@ test:
 lint:
 	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools fuzz/prepare .ci/run
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package tki-inspector --bin tki-inspector --features freestanding \
 		--profile inspector --target $(TARGET) --locked -- -D warnings

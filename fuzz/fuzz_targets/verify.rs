@@ -71,7 +71,8 @@ struct Base {
 fn base() -> &'static Base {
     static BASE: OnceLock<Base> = OnceLock::new();
     BASE.get_or_init(|| {
-        let folder = std::env::var_os("TKI_FUZZ_BUNDLE").expect("TKI_FUZZ_BUNDLE: see fuzz/prepare");
+        let folder =
+            std::env::var_os("TKI_FUZZ_BUNDLE").expect("TKI_FUZZ_BUNDLE: see fuzz/prepare");
         let folder = PathBuf::from(folder);
         let read = |name: &str| std::fs::read(folder.join(name)).expect(name);
         let bytes = read("bundle.json");
@@ -102,7 +103,9 @@ impl Leaf {
             Leaf::Integer(value) => (*value).into(),
             Leaf::Float(value) => (f64::from(*value) / 3.0).into(),
             Leaf::Text(text) => text.clone().into(),
-            Leaf::Long(count) => "\u{1b}[31m\u{202e}x".repeat(usize::from(*count) * 64).into(),
+            Leaf::Long(count) => "\u{1b}[31m\u{202e}x"
+                .repeat(usize::from(*count) * 64)
+                .into(),
             Leaf::Deep(count) => (0..*count).fold(Value::Null, |value, _| vec![value].into()),
         }
     }
@@ -152,7 +155,9 @@ fn apply(document: &mut Value, edits: &[Edit]) {
             }
             Edit::Remove(place) => {
                 let place = at(*place);
-                let Some((above, last)) = place.rsplit_once('/') else { continue };
+                let Some((above, last)) = place.rsplit_once('/') else {
+                    continue;
+                };
                 match document.pointer_mut(above) {
                     Some(Value::Object(map)) => drop(map.remove(last)),
                     Some(Value::Array(items)) => {
@@ -235,7 +240,11 @@ fn run(input: &Input) {
         name: "fuzzed".into(),
         evidence,
         envelope: Some(envelope),
-        artifacts: Source::Memory(if input.artifacts { artifacts } else { BTreeMap::new() }),
+        artifacts: Source::Memory(if input.artifacts {
+            artifacts
+        } else {
+            BTreeMap::new()
+        }),
     };
     if let Ok(found) = verify(&bundle, &inputs) {
         let text = tki_attest::report::markdown::render(&found);
