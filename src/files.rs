@@ -52,6 +52,9 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
+    // Temporary files are their owner's alone; this one is for others to read.
+    file.as_file()
+        .set_permissions(std::fs::Permissions::from_mode(0o644))?;
     file.persist(path)?;
     Ok(())
 }

@@ -13,6 +13,8 @@ mod flips;
 mod formats;
 /// A command behind a bundle, two bundles side by side, many at once.
 mod gate;
+/// Any text at all in the place of what a verifier reads.
+mod hostile;
 /// Keys: made, encrypted, in an agent, unusable.
 mod keys;
 /// Policies that tighten, and one that loosens.

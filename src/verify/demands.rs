@@ -21,6 +21,17 @@ pub fn policy(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         return;
     };
     let before = checks.steps.len();
+    if let Some(threshold) = policy.threshold {
+        // Without a list of signers nobody was counted, which is not enough.
+        let met = checks.all_ok(&["EV-SIGNATURE"]);
+        let expected = format!("signatures by {threshold} listed signers");
+        let got = if met {
+            "they are there"
+        } else {
+            "they are not shown"
+        };
+        demand(checks, met, expected, got.into(), "threshold");
+    }
     probes(checks, evidence, policy);
     controls(checks, evidence, policy);
     machine(checks, evidence, policy);

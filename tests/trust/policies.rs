@@ -33,7 +33,7 @@ fn a_policy_that_demands_what_is_there_is_met() {
         .stdout
         .lines()
         .filter(|line| line.starts_with("ok          EV-POLICY"));
-    assert_eq!(met.count(), 9, "{said:?}");
+    assert_eq!(met.count(), 10, "{said:?}");
 }
 
 #[test]
