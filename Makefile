@@ -3,10 +3,10 @@
 # alone and do all their set-up.
 
 TARGET := x86_64-unknown-linux-gnu
-TEST_PACKAGES := skopeo umoci jq python3-jsonschema strace binutils bsdutils util-linux iproute2 \
-	podman runc crun bubblewrap
+TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils bsdutils util-linux \
+	iproute2 openssh-client openssl podman runc crun bubblewrap
 
-.PHONY: all attest test lint bench image image-context release schema clean
+.PHONY: all attest test lint bench fuzz image image-context release schema clean
 
 all: attest
 
@@ -17,18 +17,29 @@ attest:
 	target/release/tki-attest run --venue dev
 
 test:
-	scripts/with-engines --packages "$(TEST_PACKAGES)" cargo test --workspace --locked
+	scripts/with-engines --packages "$(TEST_PACKAGES)" sh -ec \
+		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo test --workspace --locked'
 
 lint:
-	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines .ci/run
+	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools fuzz/prepare .ci/run
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package tki-inspector --bin tki-inspector --features freestanding \
 		--profile inspector --target $(TARGET) --locked -- -D warnings
 
-# Measured side by side with the peer, as a ratio.
+# Measured side by side with peers, as ratios.
 bench:
-	scripts/with-engines --packages "podman runc bubblewrap" cargo bench --locked --bench attest
+	scripts/with-engines --packages "python3-venv podman runc bubblewrap" sh -ec \
+		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench verify'
+
+# Ten minutes of the fuzzer on the whole of verify.
+fuzz:
+	cargo build --release --locked
+	rm -rf fuzz/bundle
+	scripts/with-engines fuzz/prepare target/release/tki-attest fuzz/bundle
+	cd fuzz && TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 \
+		cargo fuzz run --sanitizer none verify -- -max_total_time=600
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:

@@ -6,6 +6,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
+mod trust;
+
+pub use trust::*;
+
 /// Prove, with evidence another party can check, that a sandbox denies by default.
 #[derive(Debug, Parser)]
 #[command(
@@ -66,6 +70,35 @@ pub enum Command {
     #[command(after_help = "Example: tki-attest verify \
                             reports/sandbox-attestation-evidence-vps-2026-06-09.json")]
     Verify(VerifyArgs),
+    /// Ask for a run: a nonce and what must be used, to be answered in time.
+    #[command(
+        after_help = "Example: tki-attest request --venue vps --valid-for 24h --out request.json"
+    )]
+    Request(RequestArgs),
+    /// Sign a bundle with an OpenSSH Ed25519 key, or add a signature.
+    #[command(after_help = "Example: tki-attest sign \
+                            reports/sandbox-attestation-evidence-vps-2026-06-09.json --key operator_key")]
+    Sign(SignArgs),
+    /// Run a command only if a bundle is accepted.
+    #[command(
+        after_help = "Example: tki-attest gate reports/evidence.json --allowed-signers \
+                            signers --require-assurance signed -- ./start-inspector"
+    )]
+    Gate(GateArgs),
+    /// Show what changed between two runs.
+    #[command(after_help = "Example: tki-attest diff reports/yesterday.json reports/today.json")]
+    Diff(DiffArgs),
+    /// Make an OpenSSH Ed25519 key pair for signing.
+    #[command(after_help = "Example: tki-attest keygen --out operator_key --comment operator@vps")]
+    Keygen(KeygenArgs),
+    /// Print a completion script for a shell.
+    #[command(
+        after_help = "Example: tki-attest completions bash > /etc/bash_completion.d/tki-attest"
+    )]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one page per command.
+    #[command(after_help = "Example: tki-attest man --out man1")]
+    Man(ManArgs),
     /// List the probes: what each does, what must come back, and why.
     #[command(after_help = "Example: tki-attest probes --format json | jq '.[].probe_id'")]
     Probes(ProbesArgs),
@@ -232,35 +265,21 @@ pub struct RunArgs {
     /// The exec gate: a supervisor that lets exactly the first exec through.
     #[arg(long, value_enum, default_value = "auto")]
     pub gate: GateChoice,
+    /// The verifying party's request; its nonce goes through the container.
+    #[arg(long, value_name = "FILE")]
+    pub request: Option<PathBuf>,
+    /// Sign the evidence with this OpenSSH Ed25519 key.
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
+    /// Where the key's passphrase comes from.
+    #[command(flatten)]
+    pub passphrase: PassphraseArgs,
     /// Directory for the evidence.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub out: PathBuf,
     /// Where the image comes from.
     #[command(flatten)]
     pub source: ImageSource,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
-}
-
-/// Arguments of `verify`.
-#[derive(Debug, Args)]
-pub struct VerifyArgs {
-    /// Evidence files.
-    #[arg(required = true, value_name = "BUNDLE")]
-    pub bundles: Vec<PathBuf>,
-    /// The image that must have been used, as an OCI layout.
-    #[arg(long, value_name = "LAYOUT")]
-    pub image: Option<PathBuf>,
-    /// The seccomp profile that must have been used.
-    #[arg(long, value_name = "FILE")]
-    pub seccomp: Option<PathBuf>,
-    /// Another acceptance matrix than the built-in one.
-    #[arg(long, value_name = "FILE")]
-    pub matrix: Option<PathBuf>,
-    /// A bundle without its artifacts is not enough.
-    #[arg(long)]
-    pub require_artifacts: bool,
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

@@ -23,5 +23,7 @@ mod local;
 mod podman;
 /// Reading seccomp profiles: lint, explain, derive.
 mod seccomp;
+/// Requests, signatures, policies; everything that must be refused.
+mod trust;
 /// Evidence against jq and its schema; every edit is refused.
 mod verify;

@@ -114,6 +114,7 @@ fn tried(args: &EngineArgs, connector: &Connector, common: Common) -> Result<Str
         runtime: None,
         gate: GateChoice::Auto,
         janitor: &janitor,
+        request: None,
     };
     let connect = || connector.connect(time_left(deadline, "connecting")?);
     let mut progress = Progress::new(true, Paint::stderr(common.color));

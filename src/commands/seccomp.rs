@@ -79,6 +79,7 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
                 runtime: None,
                 gate: GateChoice::Off,
                 janitor: &janitor,
+                request: None,
             };
             match attest(&connect, &plan, &mut Progress::new(true, paint)) {
                 // Only the probes count here, not what else happens on the engine.
