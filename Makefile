@@ -39,7 +39,7 @@ fuzz:
 	rm -rf fuzz/bundle
 	scripts/with-engines fuzz/prepare target/release/tki-attest fuzz/bundle
 	cd fuzz && TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 \
-		cargo fuzz run --sanitizer none verify -- -max_total_time=600
+		cargo fuzz run --sanitizer none verify -- -max_total_time=600 -len_control=0 -max_len=4096
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:
