@@ -24,6 +24,7 @@ pub const ORDER: &[&str] = &[
     "EV-SECCOMP",
     "EV-SANDBOX",
     "EV-WITNESSES",
+    "EV-OUTSIDE",
     "EV-INVENTORY",
     "EV-PROBES",
     "EV-DERIVED",

@@ -166,7 +166,10 @@ fn a_conversation_is_not_used_twice() {
     let mut forged = Forgery::new();
     let path = forged.control("suid-file")["artifact_path"].clone();
     forged.control("hostname")["artifact_path"] = path;
-    forged.refused(1, "hostname: it belongs to another run or to another control");
+    forged.refused(
+        1,
+        "hostname: it belongs to another run or to another control",
+    );
 }
 
 /// The run's own words, cut down to what the control was asked.
