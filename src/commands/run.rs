@@ -89,7 +89,7 @@ fn on_all(job: &Job, common: Common) -> Result<Exit, Failure> {
             ..args.engine.clone()
         };
         let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
-        let result = on_one(&job, &engine, &mut progress);
+        let result = on_one(job, &engine, &mut progress);
         progress.finish();
         results.push((name.name(), result));
     }
