@@ -223,6 +223,9 @@ pub struct RunArgs {
     /// Where this is: a claim that goes into the evidence and is checked against facts.
     #[arg(long, value_enum)]
     pub venue: Venue,
+    /// Other rules on what makes a venue implausible, as a TOML file.
+    #[arg(long, value_name = "FILE")]
+    pub venue_rules: Option<PathBuf>,
     /// Which engine.
     #[command(flatten)]
     pub engine: EngineArgs,
@@ -268,6 +271,9 @@ pub struct VerifyArgs {
     /// Another acceptance matrix than the built-in one.
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
+    /// Other rules on what makes a venue implausible, as a TOML file.
+    #[arg(long, value_name = "FILE")]
+    pub venue_rules: Option<PathBuf>,
     /// A bundle without its artifacts is not enough.
     #[arg(long)]
     pub require_artifacts: bool,

@@ -153,11 +153,7 @@ impl Bundle {
                     blinds: Vec::new(),
                     flipped,
                     unproven,
-                    changed: calibrate::changed(
-                        &ungated,
-                        &outcome.configured.settings,
-                        names,
-                    ),
+                    changed: calibrate::changed(&ungated, &outcome.configured.settings, names),
                     holds: false,
                     artifact_path: name,
                 }

@@ -2,6 +2,7 @@
 
 use crate::attest::bundle::{self, Written};
 use crate::attest::run::{Plan, attest, time_left};
+use crate::attest::venue;
 use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
 use crate::commands::shared::{CANDIDATES, Connector};
 use crate::commands::{output, shared};
@@ -19,6 +20,7 @@ use crate::verify::{Decision, Inputs, Outcome, verify};
 use std::path::Path;
 use std::time::Instant;
 use tki_evidence::evidence::Status;
+use tki_evidence::venue::VenueRules;
 
 /// Builds, launches, probes, writes and verifies, on one engine or on all.
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
@@ -29,12 +31,13 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
             None => Limits::default(),
         },
     };
+    let rules = venue::rules(args.venue_rules.as_deref())?;
     bundle::prepare_folder(&args.out)?;
     if args.engine.engine == EngineName::All {
-        return on_all(args, &profile, common);
+        return on_all(args, &profile, &rules, common);
     }
     let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
-    let (written, elapsed_us) = on_one(args, &args.engine, &profile, &mut progress)?;
+    let (written, elapsed_us) = on_one(args, &args.engine, &profile, &rules, &mut progress)?;
     progress.finish();
     let evidence = &written.evidence;
     match args.format {
@@ -63,7 +66,12 @@ fn exit_of(status: Status) -> Exit {
 
 /// One engine after the other, then probes × engines. An engine that is not here
 /// is named and is no failure; one that fails is.
-fn on_all(args: &RunArgs, profile: &Profile, common: Common) -> Result<Exit, Failure> {
+fn on_all(
+    args: &RunArgs,
+    profile: &Profile,
+    rules: &VenueRules,
+    common: Common,
+) -> Result<Exit, Failure> {
     let mut results = Vec::new();
     for name in CANDIDATES {
         let engine = EngineArgs {
@@ -71,7 +79,7 @@ fn on_all(args: &RunArgs, profile: &Profile, common: Common) -> Result<Exit, Fai
             ..args.engine.clone()
         };
         let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
-        let result = on_one(args, &engine, profile, &mut progress);
+        let result = on_one(args, &engine, profile, rules, &mut progress);
         progress.finish();
         results.push((name.name(), result));
     }
@@ -130,6 +138,7 @@ fn on_one(
     args: &RunArgs,
     engine: &EngineArgs,
     profile: &Profile,
+    rules: &VenueRules,
     progress: &mut Progress,
 ) -> Result<(Written, u64), Failure> {
     let deadline = Instant::now() + engine.timeout;
@@ -154,6 +163,7 @@ fn on_one(
     });
     let plan = Plan {
         venue: args.venue.name(),
+        venue_rules: rules,
         profile,
         image: &image,
         tag: embedded::TAG,

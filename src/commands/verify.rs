@@ -1,5 +1,6 @@
 //! `tki-attest verify`.
 
+use crate::attest::venue;
 use crate::cli::{Common, Format, VerifyArgs};
 use crate::commands::output;
 use crate::exit::Exit;
@@ -109,6 +110,7 @@ fn inputs(args: &VerifyArgs) -> Result<Inputs, Failure> {
         seccomp_sha256: seccomp.map(|bytes| sha256_hex(&bytes)),
         matrix,
         require_artifacts: args.require_artifacts,
+        venue_rules: Some(venue::rules(args.venue_rules.as_deref())?),
         known,
     })
 }

@@ -18,7 +18,7 @@ use tki_evidence::matrix::Matrix;
 use tki_evidence::settings;
 use tki_evidence::stamp;
 use tki_evidence::strict::{self, Value};
-use tki_evidence::venue;
+use tki_evidence::venue::{self, VenueRules};
 
 /// What a verifier has in hand besides the bundle.
 #[derive(Debug, Default)]
@@ -31,6 +31,8 @@ pub struct Inputs {
     pub matrix: Option<Matrix>,
     /// A bundle without its artifacts is not enough.
     pub require_artifacts: bool,
+    /// Other rules on venues than the built-in ones.
+    pub venue_rules: Option<VenueRules>,
     /// Digests that this tool itself vouches for.
     pub known: Known,
 }
@@ -83,7 +85,7 @@ pub fn verify(
     checks.verdicts();
     checks.controls(there.then_some(folder));
     checks.matrix(inputs);
-    checks.venue();
+    checks.venue(inputs);
     let steps = checks.steps;
     Ok(Finding {
         bundle: name.to_owned(),
@@ -568,9 +570,11 @@ impl Checks<'_> {
         );
     }
 
-    fn venue(&mut self) {
+    fn venue(&mut self, inputs: &Inputs) {
         let claimed = self.evidence.venue.as_str();
-        let signs = venue::signs(self.evidence);
+        let built_in = VenueRules::built_in();
+        let rules = inputs.venue_rules.as_ref().unwrap_or(built_in);
+        let signs = venue::signs_by(self.evidence, rules);
         let (outcome, got) = if claimed == "dev" {
             (Outcome::Blocked, "a developer's machine".to_owned())
         } else if !venue::APPROVED.contains(&claimed) {
@@ -578,10 +582,7 @@ impl Checks<'_> {
         } else if !signs.is_empty() {
             (
                 Outcome::Blocked,
-                format!(
-                    "{claimed}, but it looks like a developer's machine: {}",
-                    signs.join(", ")
-                ),
+                format!("{claimed}, but {}", signs.join("; ")),
             )
         } else {
             (Outcome::Ok, claimed.to_owned())
