@@ -16,6 +16,8 @@ pub mod exit;
 pub mod failure;
 pub mod files;
 pub mod image;
+pub mod packet;
 pub mod report;
 pub mod sandbox;
+pub mod survey;
 pub mod verify;

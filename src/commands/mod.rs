@@ -5,10 +5,12 @@ mod clean;
 mod engines;
 pub mod janitor;
 mod output;
+mod packet;
 mod probes;
 mod run;
 mod seccomp;
 mod shared;
+mod survey;
 mod verify;
 
 use crate::cli::{Cli, Command};
@@ -25,6 +27,8 @@ pub fn execute(cli: Cli) -> Result<Exit, Failure> {
         Command::Probes(args) => probes::execute(&args, common),
         Command::Seccomp(args) => seccomp::execute(&args.command, common),
         Command::Engines(args) => engines::execute(&args, common),
+        Command::Survey(args) => survey::execute(&args, common),
+        Command::Packet(args) => packet::execute(&args, common),
         Command::Clean(args) => clean::execute(&args, common),
     }
 }

@@ -5,25 +5,51 @@ use crate::attest::run::{Plan, attest, time_left};
 use crate::attest::venue;
 use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
 use crate::commands::shared::{CANDIDATES, Connector};
-use crate::commands::{output, shared};
+use crate::commands::{output, packet, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::image::embedded;
+use crate::packet::Why;
 use crate::report::engines::{self, Column};
 use crate::report::evidence as report;
 use crate::report::progress::Progress;
 use crate::report::table::Paint;
+use crate::report::text::printable;
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
 use crate::verify::step::Step;
 use crate::verify::{Decision, Inputs, Outcome, verify};
+use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 use tki_evidence::evidence::Status;
 use tki_evidence::venue::VenueRules;
 
-/// Builds, launches, probes, writes and verifies, on one engine or on all.
+/// Builds, launches, probes, writes and verifies, on one engine or on all. Where
+/// that is BLOCKED, the packet for somebody else is offered.
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
+    let packet = args.packet.as_deref();
+    match attempt(args, common) {
+        Err(mut failure) if failure.exit == Exit::Blocked && failure.code != "run.interrupted" => {
+            let offer = packet::offer(packet, &Why::from_failure(&failure))?;
+            failure.next = format!("{}\n    or: {offer}", failure.next);
+            Err(failure)
+        }
+        Ok(Exit::Blocked) if packet.is_some() => {
+            let why = Why {
+                reason: "the run was BLOCKED: not every probe was proven".into(),
+                next: "see the evidence that was written".into(),
+                rows: Vec::new(),
+            };
+            let offer = packet::offer(packet, &why)?;
+            let _ = writeln!(std::io::stderr(), "tki-attest: {}", printable(&offer, 4000));
+            Ok(Exit::Blocked)
+        }
+        other => other,
+    }
+}
+
+fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     let profile = Profile {
         seccomp: Seccomp::resolve(&args.seccomp)?,
         limits: match &args.profile {

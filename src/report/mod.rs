@@ -7,5 +7,6 @@ pub mod evidence;
 pub mod probes;
 pub mod progress;
 pub mod seccomp;
+pub mod survey;
 pub mod table;
 pub mod text;
