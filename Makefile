@@ -3,8 +3,8 @@
 # alone and do all their set-up.
 
 TARGET := x86_64-unknown-linux-gnu
-TEST_PACKAGES := skopeo umoci jq python3-jsonschema strace binutils bsdutils util-linux iproute2 \
-	podman runc crun
+TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils bsdutils util-linux \
+	iproute2 podman runc crun bubblewrap catatonit postgresql shellcheck
 
 .PHONY: all attest test lint bench image image-context release schema clean
 
@@ -16,10 +16,12 @@ attest:
 	scripts/with-engines target/release/tki-attest run --venue dev
 
 test:
-	scripts/with-engines --packages "$(TEST_PACKAGES)" cargo test --workspace --locked
+	scripts/with-engines --packages "$(TEST_PACKAGES)" sh -ec \
+		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo test --workspace --locked'
 
 lint:
-	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines .ci/run
+	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools .ci/run \
+		src/packet/kubernetes-collect.sh
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package tki-inspector --bin tki-inspector --features freestanding \

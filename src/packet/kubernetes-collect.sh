@@ -18,6 +18,8 @@ while read -r pod node <&4; do
     mkfifo "$folder/stdin"
     exec 3<>"$folder/stdin"
     cat challenge.json >&3
+    # A pod that heard nothing for a minute ends and is started again.
+    kubectl --namespace tki-attest wait --for=condition=Ready --timeout=360s "pod/$pod" || true
     if ! timeout 120 kubectl --namespace tki-attest attach --stdin --quiet "$pod" \
         <&3 > "$out/$node.ndjson"; then
         printf 'no answer from %s on %s\n' "$pod" "$node" >&2

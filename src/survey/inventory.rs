@@ -248,7 +248,8 @@ fn not_done(surfaces: &[Surface], create: bool) -> Vec<String> {
         lines.push("No container was created (--read-only).".to_owned());
     }
     for surface in surfaces {
-        if surface.can_run.answer == Answer::NotTried {
+        let here = surface.decision != Decision::Prepare;
+        if here && surface.can_run.answer == Answer::NotTried {
             lines.push(format!(
                 "{} was not tried: {}.",
                 surface.surface, surface.can_run.why
