@@ -4,7 +4,7 @@
 
 TARGET := x86_64-unknown-linux-gnu
 TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils bsdutils util-linux \
-	iproute2 openssh-client openssl podman runc crun bubblewrap
+	iproute2 openssh-client openssl podman runc crun bubblewrap catatonit postgresql shellcheck
 
 .PHONY: all attest test lint bench fuzz image image-context release schema clean
 
@@ -21,7 +21,8 @@ test:
 		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo test --workspace --locked'
 
 lint:
-	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools fuzz/prepare .ci/run
+	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools fuzz/prepare .ci/run \
+		src/packet/kubernetes-collect.sh
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings

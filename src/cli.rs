@@ -108,6 +108,15 @@ pub enum Command {
     /// List the engines of this host: what each can do, and what it would give up.
     #[command(after_help = "Example: tki-attest engines --try-gate")]
     Engines(EnginesArgs),
+    /// Find out, by trying, what can run the sandbox here, or which routes can write.
+    #[command(after_help = "Example: tki-attest survey --packet packet.md\n\n\
+                            A container is created from our own image on each engine, never \
+                            started, and removed. With --routes nothing is changed on a route \
+                            that --allow-writes does not name.")]
+    Survey(SurveyArgs),
+    /// Write what somebody else needs to run it: a packet, a workflow, manifests.
+    #[command(after_help = "Example: tki-attest packet --for operator --out packet.md")]
+    Packet(PacketArgs),
     /// Remove what an interrupted run left behind, and nothing else.
     #[command(after_help = "Example: tki-attest clean --dry-run\n\n\
                             Containers are found by the label dev.tki.attest.run.")]
@@ -246,6 +255,9 @@ pub struct RunArgs {
     /// Where this is: a claim that goes into the evidence and is checked against facts.
     #[arg(long, value_enum)]
     pub venue: Venue,
+    /// Other rules on what makes a venue implausible, as a TOML file.
+    #[arg(long, value_name = "FILE")]
+    pub venue_rules: Option<PathBuf>,
     /// Which engine.
     #[command(flatten)]
     pub engine: EngineArgs,
@@ -277,6 +289,9 @@ pub struct RunArgs {
     /// Directory for the evidence.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub out: PathBuf,
+    /// If the run is BLOCKED, write the operator's packet here.
+    #[arg(long, value_name = "FILE")]
+    pub packet: Option<PathBuf>,
     /// Where the image comes from.
     #[command(flatten)]
     pub source: ImageSource,
@@ -349,6 +364,71 @@ pub struct EnginesArgs {
     /// Time limit for each engine.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub timeout: Duration,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `survey`.
+#[derive(Debug, Args)]
+pub struct SurveyArgs {
+    /// Probe the write routes that this TOML file names, instead of this host's engines.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "only_hosts", "read_only"])]
+    pub routes: Option<PathBuf>,
+    /// A route of the file on which something may be changed; may be repeated.
+    #[arg(long, value_name = "ROUTE", requires = "routes")]
+    pub allow_writes: Vec<String>,
+    /// A further engine: unix://, tcp:// or ssh://[user@]host; may be repeated.
+    #[arg(long, value_name = "URL")]
+    pub host: Vec<String>,
+    /// Look at no engine but those of --host.
+    #[arg(long, requires = "host")]
+    pub only_hosts: bool,
+    /// Create nothing, not even a container that is never started.
+    #[arg(long)]
+    pub read_only: bool,
+    /// Other rules on what makes a venue implausible, as a TOML file.
+    #[arg(long, value_name = "FILE")]
+    pub venue_rules: Option<PathBuf>,
+    /// If nothing can be used, write the operator's packet here.
+    #[arg(long, value_name = "FILE")]
+    pub packet: Option<PathBuf>,
+    /// Time limit for everything.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub timeout: Duration,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Who a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Audience {
+    /// A person with root or engine rights: Markdown, and the files that it names.
+    Operator,
+    /// A workflow for GitHub Actions.
+    GithubActions,
+    /// A pipeline for GitLab CI.
+    GitlabCi,
+    /// Manifests for Kubernetes.
+    Kubernetes,
+}
+
+/// Arguments of `packet`.
+#[derive(Debug, Args)]
+pub struct PacketArgs {
+    /// Who it is for.
+    #[arg(long = "for", value_enum, value_name = "WHOM")]
+    pub audience: Audience,
+    /// The file; what it needs lies beside it in a directory of the same name.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Seccomp profile: targeted-deny, deny-by-default, or a file in Docker's JSON form.
+    #[arg(long, value_name = "PROFILE", default_value = "deny-by-default")]
+    pub seccomp: String,
+    /// Limits of the sandbox, as a TOML file.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

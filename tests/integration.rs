@@ -19,10 +19,14 @@ mod inspector;
 mod leftovers;
 /// Engines without a daemon: embedded and bubblewrap.
 mod local;
+/// Packets: digests, plain command lines that are executed, workflows, manifests.
+mod packet;
 /// Attesting on a real Podman, with a service of its own or one that runs.
 mod podman;
 /// Reading seccomp profiles: lint, explain, derive.
 mod seccomp;
+/// Surveys of engines and of write routes, and claims of venues.
+mod survey;
 /// Requests, signatures, policies; everything that must be refused.
 mod trust;
 /// Evidence against jq and its schema; every edit is refused.

@@ -135,7 +135,8 @@ pub struct Tool {
     pub sha256: String,
 }
 
-/// Observations about the venue, all self-reported.
+/// Observations about the venue. Each is self-reported: the tool's own word, which
+/// root on the venue could make it say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VenueFacts {
@@ -147,6 +148,28 @@ pub struct VenueFacts {
     pub host_name: String,
     /// Names (never values) of CI variables that are set.
     pub ci_variables: Vec<String>,
+    /// HMAC-SHA-256 (hex) of a fixed text under the machine's id: the same for
+    /// every run on one machine, and the id cannot be found from it. Empty if the
+    /// machine has none.
+    pub machine_id_hmac: String,
+    /// The kernel's id of this boot; empty if it cannot be read.
+    pub boot_id: String,
+    /// The kernel under this tool; the engine's is `runtime.kernel`.
+    pub kernel: String,
+    /// The engine and its version.
+    pub engine: String,
+    /// What this host is virtualised by: `kvm`, `wsl`, `apple`, …, `none`, `unknown`.
+    pub virtualisation: String,
+    /// The container that this tool runs in: `docker`, `podman`, …, `none`.
+    pub container: String,
+    /// The host's chassis: `server`, `laptop`, …, `unknown`.
+    pub chassis: String,
+    /// What the platform (a cloud or a CI system) signed about the venue:
+    /// `absent`, unless it is given.
+    pub platform_signed: String,
+    /// What the hardware (a TPM) signed about the venue: `absent`, unless it is
+    /// given.
+    pub hardware: String,
 }
 
 /// The request that a run answers.

@@ -1,61 +1,367 @@
-//! Venue rules: what a claimed venue needs, and what contradicts it.
+//! Venue rules: what a claimed venue needs, and what contradicts it. The rules
+//! are data (`venues.toml`), which a verifying party may replace.
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Runtime, VenueFacts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 /// Venues that B4′ evidence may come from.
 pub const APPROVED: &[&str] = &["vps", "ci"];
 
-/// Words that give a developer's virtual machine away.
-const DESKTOP_WORDS: &[&str] = &["linuxkit", "colima", "lima", "orbstack"];
+/// The form of the rules.
+pub const SCHEMA: &str = "tki-attest/venues/v1";
 
-/// Why the place looks like a developer's machine, one line per sign. Words
-/// are compared whole: a host called `climate` is not `lima`.
-pub fn desktop_signs(operating_system: &str, kernel: &str, host_name: &str) -> Vec<String> {
-    let mut signs = Vec::new();
-    for (what, text) in [
-        ("operating system", operating_system),
-        ("kernel", kernel),
-        ("host name", host_name),
-    ] {
-        let lower = text.to_lowercase();
-        let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-        let desktop = words.windows(2).any(|pair| pair == ["docker", "desktop"]);
-        if desktop || words.iter().any(|word| DESKTOP_WORDS.contains(word)) {
-            signs.push(format!("{what} {text:?}"));
-        }
-    }
-    signs
+/// The rules that are built in.
+pub const BUILT_IN: &str = include_str!("venues.toml");
+
+/// The most rules of a file, and the most values of a rule.
+const MOST: usize = 256;
+
+/// A set of rules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VenueRules {
+    /// `tki-attest/venues/v1`
+    pub schema: String,
+    /// Each may contradict a claim.
+    #[serde(rename = "rule", default)]
+    pub rules: Vec<VenueRule>,
 }
 
-/// The signs in recorded evidence.
+/// What contradicts a claim, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VenueRule {
+    /// Its name.
+    pub id: String,
+    /// Claims that it contradicts.
+    pub claims: Vec<String>,
+    /// Facts that it looks at; one suffices.
+    pub facts: Vec<FactName>,
+    /// It holds if a fact has one of these, as whole words in any case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
+    /// It holds if a fact is one of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub equals: Vec<String>,
+    /// It holds if a fact is empty.
+    #[serde(default)]
+    pub empty: bool,
+    /// Why that contradicts the claim.
+    pub reason: String,
+}
+
+/// Facts that a rule can look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FactName {
+    /// The engine's operating system, as it names it.
+    OperatingSystem,
+    /// The engine host's name.
+    HostName,
+    /// The engine's kernel.
+    Kernel,
+    /// The kernel under this tool.
+    HostKernel,
+    /// The engine and its version.
+    Engine,
+    /// What this host is virtualised by.
+    Virtualisation,
+    /// The container that this tool runs in.
+    Container,
+    /// The host's chassis.
+    Chassis,
+    /// Names of CI variables.
+    CiVariables,
+}
+
+impl FactName {
+    fn name(self) -> &'static str {
+        match self {
+            FactName::OperatingSystem => "operating system",
+            FactName::HostName => "host name",
+            FactName::Kernel => "kernel",
+            FactName::HostKernel => "kernel of the host",
+            FactName::Engine => "engine",
+            FactName::Virtualisation => "virtualisation",
+            FactName::Container => "container",
+            FactName::Chassis => "chassis",
+            FactName::CiVariables => "CI variables",
+        }
+    }
+
+    fn of(self, facts: &VenueFacts, kernel: &str) -> String {
+        match self {
+            FactName::OperatingSystem => facts.operating_system.clone(),
+            FactName::HostName => facts.host_name.clone(),
+            FactName::Kernel => kernel.to_owned(),
+            FactName::HostKernel => facts.kernel.clone(),
+            FactName::Engine => facts.engine.clone(),
+            FactName::Virtualisation => facts.virtualisation.clone(),
+            FactName::Container => facts.container.clone(),
+            FactName::Chassis => facts.chassis.clone(),
+            FactName::CiVariables => facts.ci_variables.join(" "),
+        }
+    }
+}
+
+/// Why a file of rules is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VenueError {
+    /// Not TOML of this form.
+    #[error("line {line}, column {column}: {message}")]
+    Form {
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// Rules that mean nothing.
+    #[error("{0}")]
+    Meaning(String),
+}
+
+impl VenueRules {
+    /// The rules that are built in.
+    pub fn built_in() -> &'static Self {
+        static RULES: OnceLock<VenueRules> = OnceLock::new();
+        RULES.get_or_init(|| {
+            // A test reads them, so this cannot happen; without rules nothing
+            // would be implausible, so a rule that always holds stands in.
+            Self::parse(BUILT_IN).unwrap_or_else(|error| Self {
+                schema: SCHEMA.into(),
+                rules: vec![VenueRule {
+                    id: "unreadable".into(),
+                    claims: APPROVED.iter().map(|claim| (*claim).into()).collect(),
+                    facts: vec![FactName::CiVariables],
+                    words: Vec::new(),
+                    equals: Vec::new(),
+                    empty: true,
+                    reason: format!("the built-in rules cannot be read: {error}"),
+                }],
+            })
+        })
+    }
+
+    /// Reads rules.
+    pub fn parse(text: &str) -> Result<Self, VenueError> {
+        let rules: Self = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let before = text.get(..start).unwrap_or_default();
+            VenueError::Form {
+                line: before.matches('\n').count() + 1,
+                column: before.chars().rev().take_while(|c| *c != '\n').count() + 1,
+                message: error.message().to_owned(),
+            }
+        })?;
+        rules.check().map_err(VenueError::Meaning)?;
+        Ok(rules)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.schema != SCHEMA {
+            return Err(format!("schema is {:?}, not {SCHEMA:?}", self.schema));
+        }
+        if self.rules.len() > MOST {
+            return Err(format!("more than {MOST} rules"));
+        }
+        for (place, rule) in self.rules.iter().enumerate() {
+            let id = &rule.id;
+            if self.rules[..place].iter().any(|other| other.id == *id) {
+                return Err(format!("rule {id:?} stands twice"));
+            }
+            if rule.claims.is_empty() || rule.facts.is_empty() {
+                return Err(format!("rule {id:?} is about no claim or no fact"));
+            }
+            if let Some(claim) = rule.claims.iter().find(|c| !APPROVED.contains(&c.as_str())) {
+                return Err(format!(
+                    "rule {id:?}: {claim:?} is no claim; give vps or ci"
+                ));
+            }
+            if rule.words.is_empty() && rule.equals.is_empty() && !rule.empty {
+                return Err(format!("rule {id:?} has no condition"));
+            }
+            let blank = |text: &&String| words(text).is_empty();
+            if rule.words.iter().chain(&rule.equals).any(|t| blank(&t)) {
+                return Err(format!("rule {id:?} has an empty value"));
+            }
+            if rule.words.len() + rule.equals.len() > MOST {
+                return Err(format!("rule {id:?} has more than {MOST} values"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a claim is implausible, one line per rule and fact. `kernel` is the
+    /// engine's.
+    pub fn against(&self, claim: &str, facts: &VenueFacts, kernel: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        for rule in &self.rules {
+            if !rule.claims.iter().any(|other| other == claim) {
+                continue;
+            }
+            // One fact suffices; the others would only repeat it.
+            let found = rule.facts.iter().find_map(|name| {
+                let value = name.of(facts, kernel);
+                rule.holds(&value).then_some((name, value))
+            });
+            if let Some((name, value)) = found {
+                lines.push(match value.as_str() {
+                    "" => format!("{} ({})", rule.reason, name.name()),
+                    _ => format!("{} ({} {value:?})", rule.reason, name.name()),
+                });
+            }
+        }
+        lines
+    }
+}
+
+impl VenueRule {
+    fn holds(&self, value: &str) -> bool {
+        let own = words(value);
+        let has = |phrase: &String| {
+            let phrase = words(phrase);
+            own.windows(phrase.len()).any(|window| window == phrase)
+        };
+        (self.empty && value.is_empty())
+            || self.equals.iter().any(|wanted| wanted == value)
+            || self.words.iter().any(has)
+    }
+}
+
+/// Words are compared whole: a host called `climate` is not `lima`.
+fn words(text: &str) -> Vec<String> {
+    text.to_lowercase()
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Why the venue that evidence claims is implausible, by these rules.
+pub fn signs_by(evidence: &Evidence, rules: &VenueRules) -> Vec<String> {
+    let (facts, Runtime { kernel, .. }) = (&evidence.venue_facts, &evidence.runtime);
+    let mut lines = rules.against(&evidence.venue, facts, kernel);
+    // Nothing that this version writes comes with a signature of the platform or
+    // of the hardware: whoever claims one has nothing to show for it.
+    for (name, said, wanted) in [
+        ("tier", &facts.tier, "self-reported"),
+        ("platform_signed", &facts.platform_signed, "absent"),
+        ("hardware", &facts.hardware, "absent"),
+    ] {
+        if said != wanted {
+            lines.push(format!("{name} is {said:?}, and nothing shows it"));
+        }
+    }
+    lines
+}
+
+/// The same by the built-in rules.
 pub fn signs(evidence: &Evidence) -> Vec<String> {
-    desktop_signs(
-        &evidence.venue_facts.operating_system,
-        &evidence.runtime.kernel,
-        &evidence.venue_facts.host_name,
-    )
+    signs_by(evidence, VenueRules::built_in())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::desktop_signs;
+    use super::*;
+
+    fn facts() -> VenueFacts {
+        VenueFacts {
+            tier: "self-reported".into(),
+            operating_system: "Debian GNU/Linux 12".into(),
+            host_name: "climate-1".into(),
+            ci_variables: vec!["CI".into()],
+            machine_id_hmac: String::new(),
+            boot_id: String::new(),
+            kernel: "6.1.0-18-amd64".into(),
+            engine: "docker 20.10".into(),
+            virtualisation: "kvm".into(),
+            container: "none".into(),
+            chassis: "other".into(),
+            platform_signed: "absent".into(),
+            hardware: "absent".into(),
+        }
+    }
 
     #[test]
-    fn developers_machines_are_recognised_and_others_are_not() {
-        for (os, kernel, host) in [
-            ("Docker Desktop", "6.6.12", "x"),
-            ("Alpine", "6.6.12-linuxkit", "x"),
-            ("Ubuntu 24.04", "6.8.0-31-generic", "colima"),
-            ("Ubuntu 24.04", "6.8.0-31-generic", "lima-default"),
-            ("Debian", "6.1.0", "docker-desktop"),
-            ("OrbStack", "6.1.0", "x"),
-        ] {
-            assert_eq!(
-                desktop_signs(os, kernel, host).len(),
-                1,
-                "{os} {kernel} {host}"
-            );
+    fn the_built_in_rules_are_well_formed_and_a_server_passes() {
+        let rules = VenueRules::parse(BUILT_IN).unwrap();
+        assert_eq!(&rules, VenueRules::built_in());
+        for claim in APPROVED {
+            assert_eq!(rules.against(claim, &facts(), "6.1.0"), [""; 0]);
         }
-        assert!(desktop_signs("Debian GNU/Linux 12", "6.1.0-18-amd64", "climate-1").is_empty());
+    }
+
+    #[test]
+    fn developers_machines_are_recognised() {
+        let rules = VenueRules::built_in();
+        type Change = fn(&mut VenueFacts);
+        let cases: [(&str, Change); 10] = [
+            ("docker-desktop", |f| {
+                f.operating_system = "Docker Desktop".into()
+            }),
+            ("docker-desktop", |f| f.host_name = "docker-desktop".into()),
+            ("linuxkit", |f| f.kernel = "6.6.12-linuxkit".into()),
+            ("colima", |f| f.host_name = "colima".into()),
+            ("lima", |f| f.host_name = "lima-default".into()),
+            ("orbstack", |f| f.operating_system = "OrbStack".into()),
+            ("apple", |f| f.virtualisation = "apple".into()),
+            ("wsl", |f| {
+                f.kernel = "5.15.153.1-microsoft-standard-WSL2".into()
+            }),
+            ("wsl-virtualisation", |f| f.virtualisation = "wsl".into()),
+            ("laptop", |f| f.chassis = "laptop".into()),
+        ];
+        for (id, change) in cases {
+            let mut facts = facts();
+            change(&mut facts);
+            let rule = rules.rules.iter().find(|rule| rule.id == id).unwrap();
+            let said = rules.against("vps", &facts, "6.1.0");
+            assert_eq!(said.len(), 1, "{id}: {said:?}");
+            assert!(said[0].starts_with(&rule.reason), "{id}: {said:?}");
+            assert_eq!(rules.against("dev", &facts, "6.1.0"), [""; 0]);
+        }
+        // A runner in a rack may be anything but a VPS.
+        let mut facts = facts();
+        facts.ci_variables.clear();
+        assert_eq!(rules.against("vps", &facts, "6.1.0"), [""; 0]);
+        assert_eq!(rules.against("ci", &facts, "6.1.0").len(), 1);
+        assert_eq!(rules.against("vps", &facts, "6.6.12-linuxkit").len(), 1);
+    }
+
+    #[test]
+    fn rules_that_mean_nothing_are_refused() {
+        let head = "schema = \"tki-attest/venues/v1\"\n";
+        let rule = |rest: &str| format!("{head}[[rule]]\nid = \"x\"\nreason = \"r\"\n{rest}");
+        for (text, why) in [
+            ("schema = \"x\"\n".to_owned(), "schema"),
+            (
+                rule("claims = [\"vps\"]\nfacts = [\"kernel\"]\n"),
+                "condition",
+            ),
+            (
+                rule("claims = [\"dev\"]\nfacts = [\"kernel\"]\nempty = true\n"),
+                "no claim",
+            ),
+            (
+                rule("claims = []\nfacts = [\"kernel\"]\nempty = true\n"),
+                "about no",
+            ),
+            (
+                rule("claims = [\"vps\"]\nfacts = [\"moon\"]\nempty = true\n"),
+                "line 6",
+            ),
+            (
+                rule("claims = [\"vps\"]\nfacts = [\"kernel\"]\nwords = [\" \"]\n"),
+                "empty value",
+            ),
+            (rule("colour = 1\n"), "line 5, column 1"),
+        ] {
+            let error = VenueRules::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
     }
 }

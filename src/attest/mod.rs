@@ -1,7 +1,7 @@
 //! A run. [`run`] leads it; [`scratch`] and [`canary`] prepare the host's side;
 //! [`container`] launches one container and talks with its inspector, for the
 //! run itself and for each of the [`controls`]; [`outside`] is the host's own
-//! look at it; [`bundle`] writes everything down. [`janitor`] is there should the
+//! look at it; [`venue`] looks at the host; [`bundle`] writes everything down. [`janitor`] is there should the
 //! tool be killed in the middle.
 
 pub mod bundle;
@@ -13,3 +13,4 @@ pub mod janitor;
 pub mod outside;
 pub mod run;
 pub mod scratch;
+pub mod venue;

@@ -4,42 +4,33 @@ use crate::attest::bundle::{Bundle, Recorded};
 use crate::attest::canary::Canaries;
 use crate::attest::container::{self, Job};
 use crate::attest::janitor::Janitor;
-use crate::attest::{controls, outside};
+use crate::attest::{controls, outside, venue};
 use crate::clock;
 use crate::engine::gate::GateChoice;
-use crate::engine::{Engine, EngineError, EngineFacts, ImageNames};
+use crate::engine::{Engine, EngineError, ImageNames};
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::report::progress::Progress;
-use crate::report::text::printable;
 use crate::sandbox::command_line::{Client, command_line};
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
 use std::time::{Duration, Instant};
 use tki_evidence::calibrate;
 use tki_evidence::catalogue;
-use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Sandbox, Tool, VenueFacts};
+use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Sandbox, Tool};
 use tki_evidence::stamp::{hex, sha256_hex};
-use tki_evidence::venue;
+use tki_evidence::venue::VenueRules;
 
 /// Makes a connection to the engine: one for the run, more for its controls.
 pub type Connect<'a> = dyn Fn() -> Result<Box<dyn Engine>, EngineError> + Sync + 'a;
-
-/// Names of variables by which CI systems make themselves known.
-const CI_VARIABLES: &[&str] = &[
-    "CI",
-    "GITHUB_ACTIONS",
-    "GITLAB_CI",
-    "BUILDKITE",
-    "JENKINS_URL",
-    "CIRCLECI",
-];
 
 /// What is to be attested, where, and for how long at most.
 #[derive(Debug)]
 pub struct Plan<'a> {
     /// The claimed venue.
     pub venue: &'a str,
+    /// What makes a claim implausible.
+    pub venue_rules: &'a VenueRules,
     /// The sandbox.
     pub profile: &'a Profile,
     /// The image.
@@ -121,7 +112,13 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
     for note in &facts.notes {
         progress.note(note);
     }
-    check_venue(plan.venue, &facts)?;
+    let venue_facts = venue::observe(&facts);
+    venue::check(
+        plan.venue,
+        &venue_facts,
+        &facts.runtime.kernel,
+        plan.venue_rules,
+    )?;
 
     progress.stage("image");
     let image_id = match around.held {
@@ -191,16 +188,7 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         finished: clock::now(),
         tool,
         venue: plan.venue.to_owned(),
-        venue_facts: VenueFacts {
-            tier: "self-reported".into(),
-            operating_system: facts.operating_system,
-            host_name: facts.host_name,
-            ci_variables: CI_VARIABLES
-                .iter()
-                .filter(|name| std::env::var_os(name).is_some())
-                .map(|name| (*name).into())
-                .collect(),
-        },
+        venue_facts,
         image: ImageIdentity {
             manifest_digest: plan.image.manifest_digest.clone(),
             config_digest: plan.image.config_digest.clone(),
@@ -245,26 +233,6 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
     Ok(Bundle::new(recorded))
 }
 
-/// A developer's machine may not pass for an approved venue.
-fn check_venue(venue: &str, facts: &EngineFacts) -> Result<(), Failure> {
-    let signs = venue::desktop_signs(
-        &facts.operating_system,
-        &facts.runtime.kernel,
-        &facts.host_name,
-    );
-    if venue == "dev" || signs.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::blocked(
-        "venue.implausible",
-        format!(
-            "--venue {venue} is claimed, but the engine looks like a developer's machine: {}",
-            printable(&signs.join(", "), 200)
-        ),
-        "run with --venue dev for development; run on the VPS or the CI runner for B4′ evidence",
-    ))
-}
-
 /// Loads the image; gives its id on the engine.
 fn load_image(
     engine: &mut dyn Engine,
@@ -285,7 +253,7 @@ fn load_image(
 }
 
 /// This executable, by name, version and digest.
-fn describe_tool() -> Result<Tool, Failure> {
+pub fn describe_tool() -> Result<Tool, Failure> {
     use sha2::{Digest, Sha256};
     use std::io::Read;
     let unreadable = |error: std::io::Error| {

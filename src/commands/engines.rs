@@ -16,6 +16,7 @@ use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
 use std::time::Instant;
 use tki_evidence::controls::CONTROLS;
+use tki_evidence::venue::VenueRules;
 
 /// Lists the engines of this host. Nothing is made unless the gate is tried.
 pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
@@ -105,6 +106,7 @@ fn tried(args: &EngineArgs, connector: &Connector, common: Common) -> Result<Str
     let image = embedded::image()?;
     let plan = Plan {
         venue: "dev",
+        venue_rules: VenueRules::built_in(),
         profile: &profile,
         image: &image,
         tag: embedded::TAG,

@@ -10,6 +10,7 @@ mod inputs;
 pub mod janitor;
 mod keygen;
 mod output;
+mod packet;
 mod probes;
 mod request;
 mod results;
@@ -17,6 +18,7 @@ mod run;
 mod seccomp;
 mod shared;
 mod sign;
+mod survey;
 mod verify;
 
 use crate::cli::{Cli, Command};
@@ -40,6 +42,8 @@ pub fn execute(cli: Cli) -> Result<Exit, Failure> {
         Command::Probes(args) => probes::execute(&args, common),
         Command::Seccomp(args) => seccomp::execute(&args.command, common),
         Command::Engines(args) => engines::execute(&args, common),
+        Command::Survey(args) => survey::execute(&args, common),
+        Command::Packet(args) => packet::execute(&args, common),
         Command::Clean(args) => clean::execute(&args, common),
     }
 }

@@ -2,17 +2,20 @@
 
 use crate::attest::bundle::{self, Written};
 use crate::attest::run::{Plan, attest, time_left};
+use crate::attest::venue;
 use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
 use crate::clock;
 use crate::commands::shared::{CANDIDATES, Connector};
-use crate::commands::{inputs, output, shared};
+use crate::commands::{inputs, output, packet, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::image::{Image, embedded};
+use crate::packet::Why;
 use crate::report::engines::{self, Column};
 use crate::report::evidence as report;
 use crate::report::progress::Progress;
 use crate::report::table::Paint;
+use crate::report::text::printable;
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
 use crate::trust::envelope_file;
@@ -21,12 +24,37 @@ use crate::verify::artifacts::Source;
 use crate::verify::inputs::Clock;
 use crate::verify::pipeline::contradiction;
 use crate::verify::{Bundle, Inputs, verify};
+use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 use tki_evidence::evidence::{Evidence, RequestBinding, Status};
+use tki_evidence::venue::VenueRules;
 
-/// Builds, launches, probes, writes and verifies, on one engine or on all.
+/// Builds, launches, probes, writes and verifies, on one engine or on all. Where
+/// that is BLOCKED, the packet for somebody else is offered.
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
+    let packet = args.packet.as_deref();
+    match attempt(args, common) {
+        Err(mut failure) if failure.exit == Exit::Blocked && failure.code != "run.interrupted" => {
+            let offer = packet::offer(packet, &Why::from_failure(&failure))?;
+            failure.next = format!("{}\n    or: {offer}", failure.next);
+            Err(failure)
+        }
+        Ok(Exit::Blocked) if packet.is_some() => {
+            let why = Why {
+                reason: "the run was BLOCKED: not every probe was proven".into(),
+                next: "see the evidence that was written".into(),
+                rows: Vec::new(),
+            };
+            let offer = packet::offer(packet, &why)?;
+            let _ = writeln!(std::io::stderr(), "tki-attest: {}", printable(&offer, 4000));
+            Ok(Exit::Blocked)
+        }
+        other => other,
+    }
+}
+
+fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     let profile = Profile {
         seccomp: Seccomp::resolve(&args.seccomp)?,
         limits: match &args.profile {
@@ -34,12 +62,18 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
             None => Limits::default(),
         },
     };
+    let rules = venue::rules(args.venue_rules.as_deref())?;
     bundle::prepare_folder(&args.out)?;
     // A passphrase is asked for before anything is launched.
     let key = args.sign.as_deref();
     let key = key.map(|path| Key::open(path, args.passphrase.passphrase.as_ref()));
     let key = key.transpose()?;
-    let job = Job { args, profile, key };
+    let job = Job {
+        args,
+        profile,
+        rules,
+        key,
+    };
     if args.engine.engine == EngineName::All {
         return on_all(&job, common);
     }
@@ -67,6 +101,7 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
 struct Job<'a> {
     args: &'a RunArgs,
     profile: Profile,
+    rules: VenueRules,
     key: Option<Key>,
 }
 
@@ -172,6 +207,7 @@ fn on_one(
     });
     let plan = Plan {
         venue: args.venue.name(),
+        venue_rules: &job.rules,
         profile,
         image: &image,
         tag: embedded::TAG,

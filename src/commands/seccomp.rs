@@ -16,6 +16,7 @@ use crate::sandbox::minimise::minimise;
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
 use std::time::Instant;
+use tki_evidence::venue::VenueRules;
 
 /// Reads a profile and says what it is worth.
 pub fn execute(command: &SeccompCommand, common: Common) -> Result<Exit, Failure> {
@@ -70,6 +71,7 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
         for _ in 0..2 {
             let plan = Plan {
                 venue: "dev",
+                venue_rules: VenueRules::built_in(),
                 profile: &profile,
                 image: &image,
                 tag: embedded::TAG,

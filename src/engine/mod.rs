@@ -20,3 +20,4 @@ pub use contract::{
     Surroundings,
 };
 pub use error::EngineError;
+pub use local::host::operating_system;

@@ -12,6 +12,7 @@ pub mod markdown;
 pub mod probes;
 pub mod progress;
 pub mod seccomp;
+pub mod survey;
 pub mod table;
 pub mod text;
 pub mod verification;

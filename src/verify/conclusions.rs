@@ -6,7 +6,7 @@ use crate::verify::{Inputs, Outcome, transcripts};
 use tki_evidence::calibrate;
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, MatrixRow, Verdict};
-use tki_evidence::venue;
+use tki_evidence::venue::{self, VenueRules};
 
 /// What must flip is this tool's to say; what did flip follows from the
 /// controls' own conversations.
@@ -103,7 +103,9 @@ pub fn matrix(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) -> Vec<
 /// The claimed venue is approved, and nothing contradicts it.
 pub fn venue(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
     let claimed = evidence.venue.as_str();
-    let signs = venue::signs(evidence);
+    let built_in = VenueRules::built_in();
+    let rules = inputs.venue_rules.as_ref().unwrap_or(built_in);
+    let signs = venue::signs_by(evidence, rules);
     let accepted = inputs.policy().map_or(&[][..], |policy| &policy.venues);
     let (outcome, got) = if claimed == "dev" {
         let outcome = if accepted.iter().any(|venue| venue == "dev") {
@@ -117,10 +119,7 @@ pub fn venue(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
     } else if !signs.is_empty() {
         (
             Outcome::Blocked,
-            format!(
-                "{claimed}, but it looks like a developer's machine: {}",
-                signs.join(", ")
-            ),
+            format!("{claimed}, but {}", signs.join("; ")),
         )
     } else {
         (Outcome::Ok, claimed.to_owned())

@@ -13,6 +13,8 @@ pub mod by_hand;
 pub mod impostor;
 /// Podman, its services, and what they could leave behind.
 pub mod podman;
+/// A PostgreSQL server in a temporary directory.
+pub mod postgres;
 /// A Docker Engine in a temporary directory.
 pub mod private_engine;
 /// A socket between the tool and the engine that sees every request.
@@ -45,6 +47,8 @@ pub fn isolated(program: &Path) -> Command {
         .env_remove("BUILDKITE")
         .env_remove("JENKINS_URL")
         .env_remove("CIRCLECI")
+        .env_remove("TF_BUILD")
+        .env_remove("TEAMCITY_VERSION")
         .env_remove("DOCKER_HOST")
         .env_remove("CONTAINER_HOST")
         .env_remove("SOURCE_DATE_EPOCH")
@@ -108,6 +112,19 @@ pub fn need(package: &str, command: &mut Command) -> Said {
         Ok(output) => said(output),
         Err(error) => panic!("{command:?}: {error}: install the Debian package {package}"),
     }
+}
+
+/// A program of the virtual environment that `scripts/python-tools` makes.
+pub fn python_tool(name: &str) -> Command {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| root().join("target"));
+    let program = target.join("venv/bin").join(name);
+    assert!(
+        program.exists(),
+        "{}: missing: `make test` makes it with scripts/python-tools",
+        program.display()
+    );
+    Command::new(program)
 }
 
 /// `docker` with arguments; must succeed.

@@ -16,6 +16,7 @@ mod session;
 mod wire;
 
 pub use job::Maker;
+pub use oci::MASKED;
 
 use crate::engine::contract::{
     Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
@@ -30,6 +31,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
+
+/// A profile as the program that the kernel runs, for `bwrap --seccomp`.
+pub fn compiled_filter(profile: &str) -> Result<Vec<u8>, String> {
+    Ok(filter::bytes(&filter::compile(profile)?))
+}
 
 /// How containers of ours are called, and so their control groups.
 const PREFIX: &str = "tki-attest-";

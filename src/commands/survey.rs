@@ -1,0 +1,79 @@
+//! `tki-attest survey`.
+
+use crate::attest::venue;
+use crate::cli::{Common, Format, SurveyArgs};
+use crate::commands::{output, packet};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::image::embedded;
+use crate::packet::Why;
+use crate::report::survey as report;
+use crate::report::table::Paint;
+use crate::report::text::printable;
+use crate::survey::inventory::{Context, Scope, survey};
+use crate::survey::routes::{self, Permit};
+use crate::survey::watch::Watch;
+use std::io::Write;
+
+/// Surveys this host, or the routes that a file names.
+pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
+    let image = embedded::image()?;
+    let rules = venue::rules(args.venue_rules.as_deref())?;
+    let watch = Watch::start(args.timeout)
+        .map_err(|error| Failure::internal("survey.watch", error.to_string()))?;
+    if let Some(file) = &args.routes {
+        let permit = Permit {
+            names: &args.allow_writes,
+        };
+        let found = routes::survey(file, &permit, &image, &watch)?;
+        let paint = Paint::stdout(common.color);
+        print(args.format, common, &found, || {
+            report::routes(&found, paint)
+        })?;
+        return match &found.usable {
+            Some(_) => Ok(Exit::Done),
+            None => blocked(args, &Why::from_routes(&found)),
+        };
+    }
+    let host = venue::observe_host();
+    let context = Context {
+        image: &image,
+        rules: &rules,
+        host: &host,
+        watch: &watch,
+        create: !args.read_only,
+    };
+    let scope = Scope {
+        hosts: args.host.clone(),
+        only_hosts: args.only_hosts,
+    };
+    let found = survey(&scope, &context)?;
+    let paint = Paint::stdout(common.color);
+    print(args.format, common, &found, || {
+        report::surfaces(&found, common.verbose, paint)
+    })?;
+    match &found.route {
+        Some(_) => Ok(Exit::Done),
+        None => blocked(args, &Why::from_survey(&found)),
+    }
+}
+
+fn print(
+    format: Format,
+    common: Common,
+    value: &impl serde::Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    match format {
+        Format::Json => output::print_json(value),
+        Format::Text if common.quiet => Ok(()),
+        Format::Text => output::print(&text()),
+    }
+}
+
+/// The verdict has been printed; the packet is what remains to be done.
+fn blocked(args: &SurveyArgs, why: &Why) -> Result<Exit, Failure> {
+    let offer = packet::offer(args.packet.as_deref(), why)?;
+    let _ = writeln!(std::io::stderr(), "tki-attest: {}", printable(&offer, 4000));
+    Ok(Exit::Blocked)
+}

@@ -1,0 +1,118 @@
+//! This build, by its digests, and the files that go with a packet.
+
+use crate::attest::run::{describe_tool, random_hex};
+use crate::engine::local::compiled_filter;
+use crate::failure::Failure;
+use crate::image::{Image, embedded};
+use crate::sandbox::profile::Profile;
+use crate::sandbox::settings;
+use std::path::Path;
+use tki_evidence::catalogue::CANONICAL;
+use tki_evidence::evidence::Tool;
+use tki_evidence::observation::Phase;
+use tki_evidence::settings::Settings;
+use tki_evidence::stamp::sha256_hex;
+use tki_evidence::wire::{Challenge, HostMessage, Limits, PROTOCOL};
+
+/// A file of every Linux host that must not be seen inside.
+const HOST_CANARY: &str = "/etc/os-release";
+
+/// How long everything may take inside.
+const DEADLINE_MS: u32 = 60_000;
+
+/// What a packet is about.
+#[derive(Debug)]
+pub struct Facts {
+    /// This tool.
+    pub tool: Tool,
+    /// The image.
+    pub image: Image,
+    /// The sandbox.
+    pub profile: Profile,
+    /// Its settings; the host's directories are below `$scratch`.
+    pub settings: Settings,
+    /// The packet's own id, which is in the container's name and label.
+    pub id: String,
+    /// What the inspector is asked when there is no tool to ask it.
+    pub challenge: Challenge,
+}
+
+impl Facts {
+    /// Of this build and a profile.
+    pub fn new(profile: Profile) -> Result<Self, Failure> {
+        let scratch = Path::new("$scratch");
+        let settings =
+            settings::settings(&profile, &scratch.join("in"), &scratch.join("out"), true);
+        Ok(Self {
+            tool: describe_tool()?,
+            image: embedded::image()?,
+            settings,
+            challenge: challenge(&profile)?,
+            profile,
+            id: format!("packet-{}", random_hex::<4>()?),
+        })
+    }
+
+    /// The challenge as the line that the inspector reads.
+    pub fn challenge_line(&self) -> Result<Vec<u8>, Failure> {
+        let mut line = serde_json::to_vec(&HostMessage::Challenge(self.challenge.clone()))
+            .map_err(|error| Failure::internal("packet.challenge", error.to_string()))?;
+        line.push(b'\n');
+        Ok(line)
+    }
+
+    /// Everything that plain command lines need, by name.
+    pub fn files(&self) -> Result<Vec<(&'static str, Vec<u8>)>, Failure> {
+        let filter = compiled_filter(&self.profile.seccomp.text).map_err(|why| {
+            Failure::usage(
+                "packet.seccomp",
+                format!("the profile {}: {why}", self.profile.seccomp.name),
+                "give a profile with one action beside its default",
+            )
+        })?;
+        Ok(vec![
+            ("challenge.json", self.challenge_line()?),
+            ("seccomp.bpf", filter),
+            (
+                "seccomp.json",
+                self.profile.seccomp.text.clone().into_bytes(),
+            ),
+            ("tki-inspector.tar", self.image.archive()),
+        ])
+    }
+}
+
+/// `sha256sum`'s form, for `sha256sum --check`.
+pub fn sums(files: &[(&'static str, Vec<u8>)]) -> String {
+    files
+        .iter()
+        .map(|(name, bytes)| format!("{}  {name}\n", sha256_hex(bytes)))
+        .collect()
+}
+
+/// The twelve canonical probes, without limits to run into.
+fn challenge(profile: &Profile) -> Result<Challenge, Failure> {
+    let positive = |value: i64| u32::try_from(value).unwrap_or(0);
+    let limits = &profile.limits;
+    Ok(Challenge {
+        protocol: PROTOCOL,
+        nonce: random_hex::<32>()?,
+        probes: CANONICAL.iter().map(|probe| probe.id.into()).collect(),
+        phases: vec![Phase::Engine, Phase::Locked],
+        probe_deadline_ms: 2_000,
+        overall_deadline_ms: DEADLINE_MS,
+        lock: true,
+        env_canary: "TKI_ATTEST_CANARY".into(),
+        host_canary: HOST_CANARY.into(),
+        limits: Limits {
+            pids: positive(limits.pids),
+            memory_bytes: u64::try_from(limits.memory_bytes).unwrap_or(0),
+            out_bytes: 0,
+            tmp_bytes: limits.tmp_bytes,
+            nofile: positive(limits.nofile),
+            cpu_period_us: positive(settings::CPU_PERIOD_US),
+            cpu_quota_us: positive(settings::cpu_quota_us(limits)),
+        },
+        accept_missing: Vec::new(),
+    })
+}

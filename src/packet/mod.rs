@@ -1,0 +1,17 @@
+//! What somebody else needs to run the sandbox: [`facts`] are the digests of
+//! this build, [`template`] fills them in, and [`operator`], [`github`],
+//! [`gitlab`] and [`kubernetes`] are one audience each, with their texts beside
+//! them. [`why`] is the reason why it is needed, [`write`] puts it on disk.
+
+pub mod facts;
+pub mod github;
+pub mod gitlab;
+pub mod kubernetes;
+pub mod operator;
+pub mod template;
+pub mod why;
+pub mod write;
+
+pub use facts::Facts;
+pub use why::Why;
+pub use write::{Packet, Written};

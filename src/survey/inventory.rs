@@ -1,0 +1,260 @@
+//! Everything side by side, and the verdict.
+
+use crate::clock;
+use crate::failure::Failure;
+use crate::image::Image;
+use crate::survey::surface::{Answer, Decision, Surface};
+use crate::survey::watch::Watch;
+use crate::survey::{ci, docker, host, local, podman, ssh};
+use serde::Serialize;
+use tki_evidence::evidence::VenueFacts;
+use tki_evidence::venue::{APPROVED, VenueRules};
+
+/// The form of a survey.
+pub const SCHEMA: &str = "tki-attest/survey/v1";
+
+/// Nothing here can run the sandbox where evidence may come from.
+pub const ACTION_REQUIRED: &str = "B4_PRIME_OPERATOR_ACTION_REQUIRED";
+
+/// Something can.
+pub const ROUTE_AVAILABLE: &str = "ROUTE_AVAILABLE";
+
+/// What every surface is surveyed with.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The image that a container is created from.
+    pub image: &'a Image,
+    /// What makes a venue implausible.
+    pub rules: &'a VenueRules,
+    /// What can be seen of this host.
+    pub host: &'a VenueFacts,
+    /// When it must have ended.
+    pub watch: &'a Watch,
+    /// Containers may be created.
+    pub create: bool,
+}
+
+/// A claim that is plausible, or why none is.
+pub type Claim = Result<&'static str, String>;
+
+impl Context<'_> {
+    /// The claim that a run could make here. A CI job claims to be one.
+    pub fn claim(&self, facts: &VenueFacts, kernel: &str) -> Claim {
+        let against = |claim| self.rules.against(claim, facts, kernel);
+        let order = match facts.ci_variables.is_empty() {
+            true => ["vps", "ci"],
+            false => ["ci", "vps"],
+        };
+        for claim in order {
+            let found = APPROVED.iter().find(|known| **known == claim);
+            if let Some(claim) = found.filter(|_| against(claim).is_empty()) {
+                return Ok(claim);
+            }
+        }
+        Err(against(order[0]).join("; "))
+    }
+
+    /// Whether evidence may count, for people.
+    pub fn approved(&self, claim: &Claim) -> String {
+        match claim {
+            Ok(claim) => format!("plausible as {claim}; the owner approves venues, not this tool"),
+            Err(why) => format!("no: {why}"),
+        }
+    }
+
+    /// What to do with a surface that runs the sandbox, or does not.
+    pub fn decide(&self, works: bool, claim: &Claim) -> (Decision, String) {
+        match (works, claim) {
+            (true, Ok(claim)) => (Decision::Use, format!("run --venue {claim}")),
+            (true, Err(why)) => (Decision::DevelopmentOnly, why.clone()),
+            (false, _) => (Decision::Reject, String::new()),
+        }
+    }
+}
+
+/// What is to be surveyed.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Addresses that the user lists.
+    pub hosts: Vec<String>,
+    /// Look at no other engine than those.
+    pub only_hosts: bool,
+}
+
+/// The route to use.
+#[derive(Clone, Debug, Serialize)]
+pub struct Route {
+    /// The surface's id.
+    pub surface: String,
+    /// The engine.
+    pub engine: &'static str,
+    /// The claim.
+    pub venue: &'static str,
+    /// What to run.
+    pub command: String,
+}
+
+/// A survey of this host.
+#[derive(Clone, Debug, Serialize)]
+pub struct Survey {
+    /// `tki-attest/survey/v1`
+    pub schema: &'static str,
+    /// When, RFC 3339 UTC.
+    pub surveyed: String,
+    /// `ROUTE_AVAILABLE` or `B4_PRIME_OPERATOR_ACTION_REQUIRED`.
+    pub verdict: &'static str,
+    /// The route to use, if there is one.
+    pub route: Option<Route>,
+    /// The shortest next action.
+    pub next: String,
+    /// What can be seen of this host.
+    pub venue_facts: VenueFacts,
+    /// Every surface.
+    pub surfaces: Vec<Surface>,
+    /// What was not done.
+    pub not_done: Vec<String>,
+}
+
+/// Asks every surface at the same time.
+pub fn survey(scope: &Scope, context: &Context) -> Result<Survey, Failure> {
+    type Job<'a> = Box<dyn FnOnce() -> Vec<Surface> + Send + 'a>;
+    let (far, near): (Vec<String>, Vec<String>) = scope
+        .hosts
+        .iter()
+        .cloned()
+        .partition(|url| url.starts_with("ssh://"));
+    let mut jobs: Vec<Job> = Vec::new();
+    for candidate in docker::candidates(&near, scope.only_hosts) {
+        jobs.push(Box::new(move || vec![docker::survey(&candidate, context)]));
+    }
+    if !scope.only_hosts {
+        jobs.push(Box::new(|| vec![podman::own(context)]));
+        jobs.push(Box::new(|| podman::others(context)));
+        jobs.push(Box::new(|| vec![local::embedded(context)]));
+        jobs.push(Box::new(|| vec![local::bwrap(context)]));
+        jobs.push(Box::new(|| vec![host::containerd(context)]));
+        jobs.push(Box::new(|| vec![host::runtimes(context)]));
+    }
+    for url in far {
+        jobs.push(Box::new(move || vec![ssh::survey(&url, context)]));
+    }
+    jobs.push(Box::new(|| vec![host::here(context), ci::here(context)]));
+    jobs.push(Box::new(ci::elsewhere));
+    let mut surfaces: Vec<Surface> = Vec::new();
+    std::thread::scope(|scope| {
+        let running: Vec<_> = jobs.into_iter().map(|job| scope.spawn(job)).collect();
+        for thread in running {
+            surfaces.extend(
+                thread
+                    .join()
+                    .map_err(|_| Failure::internal("survey.panic", "a surface panicked"))?,
+            );
+        }
+        Ok::<(), Failure>(())
+    })?;
+    if let Some(signal) = context.watch.interrupted() {
+        return Err(Failure::blocked(
+            "run.interrupted",
+            format!("interrupted by {signal} during the survey"),
+            "run again; should an engine have been too slow to remove a container, `tki-attest \
+             clean` does it",
+        ));
+    }
+    for (place, surface) in surfaces.iter_mut().enumerate() {
+        surface.id = format!("S{}", place + 1);
+    }
+    Ok(conclude(surfaces, context))
+}
+
+fn conclude(surfaces: Vec<Surface>, context: &Context) -> Survey {
+    let route = surfaces.iter().find_map(|surface| {
+        let usable = surface.usable_as.as_ref()?;
+        if surface.decision != Decision::Use {
+            return None;
+        }
+        let venue = match surface.decision_note.as_str() {
+            "run --venue ci" => "ci",
+            _ => "vps",
+        };
+        let host = usable.host.as_ref();
+        let host = host.map_or(String::new(), |host| format!(" --host {host}"));
+        Some(Route {
+            surface: surface.id.clone(),
+            engine: usable.engine,
+            venue,
+            command: format!(
+                "tki-attest run --venue {venue} --engine {}{host} --out reports",
+                usable.engine
+            ),
+        })
+    });
+    let next = match &route {
+        Some(route) => route.command.clone(),
+        None => shortest(&surfaces),
+    };
+    Survey {
+        schema: SCHEMA,
+        surveyed: clock::rfc3339(clock::now()),
+        verdict: match route {
+            Some(_) => ROUTE_AVAILABLE,
+            None => ACTION_REQUIRED,
+        },
+        route,
+        next,
+        venue_facts: context.host.clone(),
+        not_done: not_done(&surfaces, context.create),
+        surfaces,
+    }
+}
+
+/// What would help soonest, when nothing can be used.
+fn shortest(surfaces: &[Surface]) -> String {
+    let packet = "`tki-attest packet --for operator --out packet.md` writes what to hand over";
+    let first = |wanted: &dyn Fn(&&Surface) -> bool| surfaces.iter().find(wanted);
+    let developer = first(&|s| s.decision == Decision::DevelopmentOnly);
+    let read_only = first(&|s| s.can_run.why.contains("403"));
+    let permission = first(&|s| {
+        s.permission_gap
+            .starts_with("the socket is not for this user")
+    });
+    let untried = first(&|s| s.usable_as.is_none() && s.can_run.answer == Answer::NotTried)
+        .filter(|surface| surface.can_run.why.contains("without permission"));
+    match (read_only, developer, permission, untried) {
+        (Some(surface), ..) => format!(
+            "{}: an operator who may create containers there must run the packet; {packet}",
+            surface.id
+        ),
+        (_, Some(surface), ..) => format!(
+            "{}: run on the VPS or on the approved CI runner instead of here; {packet}",
+            surface.id
+        ),
+        (_, _, Some(surface), _) => {
+            format!("{}: {}; or {packet}", surface.id, surface.permission_gap)
+        }
+        (_, _, _, Some(_)) => "leave out --read-only, so that a container may be created".into(),
+        _ => format!("start Docker or Podman, or run as root; or {packet}"),
+    }
+}
+
+fn not_done(surfaces: &[Surface], create: bool) -> Vec<String> {
+    let mut lines = vec![
+        "No probe of the sandbox was attested: a survey is no evidence, B4′ stays as it is."
+            .to_owned(),
+        "No container was started on a container engine; existing containers, networks and \
+         volumes were not touched."
+            .to_owned(),
+    ];
+    if !create {
+        lines.push("No container was created (--read-only).".to_owned());
+    }
+    for surface in surfaces {
+        let here = surface.decision != Decision::Prepare;
+        if here && surface.can_run.answer == Answer::NotTried {
+            lines.push(format!(
+                "{} was not tried: {}.",
+                surface.surface, surface.can_run.why
+            ));
+        }
+    }
+    lines
+}

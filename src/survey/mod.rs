@@ -1,0 +1,24 @@
+//! What can run the sandbox here, and what can write where. Nothing is taken
+//! from configuration: each surface and each route is probed with an actual,
+//! harmless call, and what came back is kept, cut and made printable.
+//!
+//! [`inventory`] asks everything side by side and reaches the verdict;
+//! [`engine_api`] is what Docker and Podman are asked; [`docker`], [`podman`],
+//! [`local`], [`ssh`], [`host`] and [`ci`] are one surface each. [`routes`] are
+//! write channels that a file names. [`http`], [`program`] and [`watch`] are the
+//! means: a small client, a bounded child, a deadline with an ear for Ctrl-C.
+
+pub mod call;
+pub mod ci;
+pub mod docker;
+pub mod engine_api;
+pub mod host;
+pub mod http;
+pub mod inventory;
+pub mod local;
+pub mod podman;
+pub mod program;
+pub mod routes;
+pub mod ssh;
+pub mod surface;
+pub mod watch;

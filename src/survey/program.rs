@@ -1,0 +1,174 @@
+//! Another program, run with a deadline and a bound on what it may say.
+
+use crate::survey::watch::{Stopped, Watch};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::io::{self, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a program may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What a program did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit status, or `None` if a signal ended it.
+    pub status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The start of its standard output.
+    pub stdout: Vec<u8>,
+    /// The start of its standard error.
+    pub stderr: Vec<u8>,
+    /// It said more than was kept.
+    pub cut: bool,
+}
+
+impl Ended {
+    /// Both streams.
+    pub fn said(&self) -> Vec<u8> {
+        let mut all = self.stdout.clone();
+        if !all.is_empty() && !all.ends_with(b"\n") && !self.stderr.is_empty() {
+            all.push(b'\n');
+        }
+        all.extend_from_slice(&self.stderr);
+        all
+    }
+
+    /// How it ended, for a person.
+    pub fn how(&self) -> String {
+        match (self.status, self.signal) {
+            (Some(status), _) => format!("exit {status}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => "unknown end".into(),
+        }
+    }
+}
+
+/// Why there is no end to tell of.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// It cannot be started.
+    #[error("{0}")]
+    Start(io::Error),
+    /// It was ended.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Runs a program to its end, to the deadline or to Ctrl-C. It is alone in its
+/// process group, and the whole group ends with it.
+pub fn run(command: &mut Command, most: usize, watch: &Watch) -> Result<Ended, ProgramError> {
+    watch.left()?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(ProgramError::Start)?;
+    let pid = Pid::from_child(&child);
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let reader = |stream: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || stream.map_or((Vec::new(), false), |s| keep(s, most)))
+    };
+    let stdout = reader(stdout.map(|s| Box::new(s) as Box<dyn Read + Send>));
+    let stderr = reader(stderr.map(|s| Box::new(s) as Box<dyn Read + Send>));
+    let stopped = loop {
+        // Its status stays to be collected, so that its number stays its own.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        match waitid(WaitId::Pid(pid), options) {
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Ok(Some(_)) | Err(_) => break None,
+        }
+        match watch.tick() {
+            Ok(tick) => std::thread::sleep(tick.min(Duration::from_millis(5))),
+            Err(stopped) => break Some(stopped),
+        }
+    };
+    if stopped.is_some() {
+        let _ = kill_process_group(pid, Signal::TERM);
+        wait_a_little(pid);
+    }
+    // Whoever it started and left behind goes too, and lets go of the pipes.
+    let _ = kill_process_group(pid, Signal::KILL);
+    let status = child.wait().map_err(ProgramError::Start)?;
+    let (stdout, more_out) = stdout.join().unwrap_or_default();
+    let (stderr, more_err) = stderr.join().unwrap_or_default();
+    match stopped {
+        Some(stopped) => Err(stopped.into()),
+        None => Ok(Ended {
+            status: status.code(),
+            signal: status.signal(),
+            stdout,
+            stderr,
+            cut: more_out || more_err,
+        }),
+    }
+}
+
+fn wait_a_little(pid: Pid) {
+    let give_up = Instant::now() + GRACE;
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    while Instant::now() < give_up {
+        match waitid(WaitId::Pid(pid), options) {
+            Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+            _ => return,
+        }
+    }
+}
+
+/// Reads everything, keeps the start.
+fn keep(mut stream: impl Read, most: usize) -> (Vec<u8>, bool) {
+    let (mut kept, mut more) = (Vec::new(), false);
+    let mut buffer = [0; 8192];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                let room = most.saturating_sub(kept.len());
+                kept.extend_from_slice(&buffer[..count.min(room)]);
+                more |= count > room;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    (kept, more)
+}
+
+/// Where a program is, by the search path.
+pub fn find(name: &str) -> Option<std::path::PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // Where administrators' programs are, and a user's path does not lead.
+    let usual = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(std::path::PathBuf::from);
+    std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .chain(usual)
+        .map(|folder| folder.join(name))
+        .find(|file| {
+            file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_bounded_and_end_with_all_that_they_started() {
+        let watch = Watch::for_cleaning();
+        let mut sh = Command::new("sh");
+        let script = "echo $$; yes | head -c 100000; sleep 600 & exit 3";
+        let ended = run(sh.args(["-c", script]), 1000, &watch).unwrap();
+        assert_eq!(
+            (ended.status, ended.stdout.len(), ended.cut),
+            (Some(3), 1000, true)
+        );
+        assert!(matches!(
+            run(&mut Command::new("/nowhere/at/all"), 10, &watch),
+            Err(ProgramError::Start(_))
+        ));
+    }
+}

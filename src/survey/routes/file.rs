@@ -1,0 +1,79 @@
+//! A directory: a probe file is written, read back and removed.
+
+use super::form::{Ability, FileRoute};
+use super::result::RouteResult;
+use crate::attest::run::random_hex;
+use crate::survey::call::Call;
+use rustix::fs::{Access, access};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Probes the directory; writes only if that is permitted.
+pub fn probe(route: &FileRoute, mut result: RouteResult, permitted: bool) -> RouteResult {
+    let folder = &route.folder;
+    let looked = look(folder);
+    result.calls.push(Call::new(
+        format!("stat, access(W_OK) {}", folder.display()),
+        match &looked {
+            Ok(()) => "a directory, writable by its permissions".to_owned(),
+            Err(error) => error.to_string(),
+        },
+    ));
+    if !permitted {
+        return match looked {
+            Ok(()) => result.not_permitted("writing a file"),
+            Err(error) => result.denied(
+                Ability::Documents,
+                "cannot write documents there",
+                error.to_string(),
+            ),
+        };
+    }
+    let call = format!("write, read back and remove a file in {}", folder.display());
+    match write_and_remove(folder) {
+        Ok(bytes) => {
+            let said = format!("SUCCESS: {bytes} bytes written, read back, removed");
+            result.calls.push(Call::new(call, said));
+            let proves = "documents can be written there; nothing executes or registers them";
+            result.works(Ability::Documents, proves)
+        }
+        Err(error) => {
+            result.calls.push(Call::new(call, error.to_string()));
+            result.denied(
+                Ability::Documents,
+                "cannot write documents there",
+                error.to_string(),
+            )
+        }
+    }
+}
+
+fn look(folder: &Path) -> io::Result<()> {
+    if !fs::metadata(folder)?.is_dir() {
+        return Err(io::Error::other("not a directory"));
+    }
+    Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+fn write_and_remove(folder: &Path) -> io::Result<usize> {
+    let random = random_hex::<16>().map_err(|failure| io::Error::other(failure.message))?;
+    let path = folder.join(format!(".tki-attest-survey-{random}"));
+    let text = format!("tki-attest survey probe {random}; it may be removed\n");
+    // A name that nobody can have prepared, and never through a link.
+    let mut file = File::options().write(true).create_new(true).open(&path)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::read(&path));
+    // It goes, whatever came of it.
+    let removed = fs::remove_file(&path);
+    if written? != text.as_bytes() {
+        return Err(io::Error::other("what was read back differs"));
+    }
+    removed?;
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(text.len()),
+        _ => Err(io::Error::other("the probe file is still there")),
+    }
+}

@@ -1,0 +1,449 @@
+//! The file of routes: TOML, strict, without secrets in it.
+
+use crate::failure::Failure;
+use crate::files::read_bounded;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The form of the file.
+pub const SCHEMA: &str = "tki-attest/routes/v1";
+
+const MOST_BYTES: u64 = 256 * 1024;
+const MOST_ROUTES: usize = 64;
+
+/// What a route can do to its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ability {
+    /// Read.
+    Read,
+    /// Write documents, which nothing executes.
+    Documents,
+    /// Write rows or items.
+    Items,
+    /// Register contracts.
+    Contracts,
+    /// Make tables and functions.
+    Ddl,
+    /// Create containers.
+    Containers,
+    /// Execute programs.
+    Execution,
+}
+
+impl Ability {
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ability::Read => "read",
+            Ability::Documents => "documents",
+            Ability::Items => "items",
+            Ability::Contracts => "contracts",
+            Ability::Ddl => "ddl",
+            Ability::Containers => "containers",
+            Ability::Execution => "execution",
+        }
+    }
+}
+
+/// A file of routes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Routes {
+    /// `tki-attest/routes/v1`
+    pub schema: String,
+    /// What is to be done, such as `C1_DRYRUN`: the verdict begins with it.
+    pub subject: String,
+    /// What must be written to, such as `C1`.
+    pub scope: String,
+    /// What a channel must be able to do.
+    pub needs: Vec<Ability>,
+    /// Hosts that may be contacted, as `host:port`.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// The routes.
+    #[serde(rename = "route")]
+    pub routes: Vec<Route>,
+}
+
+macro_rules! route_form {
+    ($(#[$doc:meta])* $name:ident { $($fields:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// Its name, by which `--allow-writes` permits it.
+            pub name: String,
+            /// The owner has approved it as a channel: a claim.
+            #[serde(default)]
+            pub governed: bool,
+            /// What it writes to is apart from production: a claim.
+            #[serde(default)]
+            pub isolated: bool,
+            /// What it writes to.
+            #[serde(default)]
+            pub scope: Option<String>,
+            $($fields)*
+        }
+    };
+}
+
+route_form! {
+    /// A directory in which a file is written, read back and removed.
+    FileRoute {
+        /// The directory.
+        pub folder: PathBuf,
+    }
+}
+route_form! {
+    /// One HTTP request.
+    HttpRoute {
+        /// `GET`, …
+        pub method: String,
+        /// `http://host[:port]/path`; the host must be listed.
+        pub url: String,
+        /// The body.
+        #[serde(default)]
+        pub body: String,
+        /// Headers that are no secrets.
+        #[serde(default)]
+        pub headers: BTreeMap<String, String>,
+        /// Headers whose value is in a variable, by the variable's name.
+        #[serde(default)]
+        pub secret_headers: BTreeMap<String, String>,
+        /// Statuses that mean it worked.
+        pub expect: Vec<u16>,
+        /// What that shows.
+        pub ability: Ability,
+    }
+}
+route_form! {
+    /// A role of a PostgreSQL database.
+    PostgresRoute {
+        /// A listed host, or the directory of a unix socket.
+        pub host: String,
+        /// The port.
+        #[serde(default = "postgres_port")]
+        pub port: u16,
+        /// The database.
+        pub dbname: String,
+        /// The role.
+        pub user: String,
+        /// The variable that holds its password.
+        #[serde(default)]
+        pub password_env: Option<String>,
+        /// The schema that should be apart from production.
+        #[serde(default)]
+        pub sandbox_schema: Option<String>,
+    }
+}
+route_form! {
+    /// A container engine.
+    DockerRoute {
+        /// `unix:///path` or `tcp://host:port`; such a host must be listed.
+        pub host: String,
+    }
+}
+route_form! {
+    /// A program.
+    CommandRoute {
+        /// Its absolute path.
+        pub program: PathBuf,
+        /// Its arguments.
+        #[serde(default)]
+        pub arguments: Vec<String>,
+        /// Variables that it is given, by name; no other.
+        #[serde(default)]
+        pub env: Vec<String>,
+        /// The same for variables whose values are secrets.
+        #[serde(default)]
+        pub secret_env: Vec<String>,
+        /// The exit status that means it worked.
+        #[serde(default)]
+        pub expect: i32,
+        /// What that shows.
+        #[serde(default = "execution")]
+        pub ability: Ability,
+    }
+}
+
+fn postgres_port() -> u16 {
+    5432
+}
+
+fn execution() -> Ability {
+    Ability::Execution
+}
+
+/// A route.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Route {
+    /// A directory.
+    File(FileRoute),
+    /// A request.
+    Http(HttpRoute),
+    /// A role.
+    Postgres(PostgresRoute),
+    /// An engine.
+    Docker(DockerRoute),
+    /// A program.
+    Command(CommandRoute),
+}
+
+/// What every route has.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The owner has approved it: a claim.
+    pub governed: bool,
+    /// It is apart from production: a claim.
+    pub isolated: bool,
+    /// What it writes to.
+    pub scope: Option<&'a str>,
+}
+
+impl Route {
+    /// What every route has.
+    pub fn about(&self) -> About<'_> {
+        macro_rules! about {
+            ($route:expr, $kind:literal) => {
+                About {
+                    name: &$route.name,
+                    kind: $kind,
+                    governed: $route.governed,
+                    isolated: $route.isolated,
+                    scope: $route.scope.as_deref(),
+                }
+            };
+        }
+        match self {
+            Route::File(route) => about!(route, "file"),
+            Route::Http(route) => about!(route, "http"),
+            Route::Postgres(route) => about!(route, "postgres"),
+            Route::Docker(route) => about!(route, "docker"),
+            Route::Command(route) => about!(route, "command"),
+        }
+    }
+
+    fn check(&self, hosts: &[String]) -> Result<(), String> {
+        let listed = |host: &str| match hosts.iter().any(|known| known == host) {
+            true => Ok(()),
+            false => Err(format!(
+                "{host} is not among `hosts`, so it is not contacted"
+            )),
+        };
+        match self {
+            Route::File(route) if !route.folder.is_absolute() => {
+                Err("folder must be an absolute path".into())
+            }
+            Route::File(_) => Ok(()),
+            Route::Http(route) => {
+                let target = super::http::Target::parse(&route.url)?;
+                super::http::check(route)?;
+                listed(&target.address)
+            }
+            Route::Postgres(route) => {
+                for (name, text) in [
+                    ("host", &route.host),
+                    ("dbname", &route.dbname),
+                    ("user", &route.user),
+                ] {
+                    if text.is_empty() || text.contains('\0') {
+                        return Err(format!("{name} is empty or has a zero byte"));
+                    }
+                }
+                match route.host.starts_with('/') {
+                    true => Ok(()),
+                    false => listed(&format!("{}:{}", route.host, route.port)),
+                }
+            }
+            Route::Docker(route) => match crate::survey::http::Address::parse(&route.host) {
+                Some(crate::survey::http::Address::Tcp(address)) => listed(&address),
+                Some(_) => Ok(()),
+                None => Err(format!(
+                    "host {:?} is neither unix:// nor tcp://",
+                    route.host
+                )),
+            },
+            Route::Command(route) if !route.program.is_absolute() => {
+                Err("program must be an absolute path".into())
+            }
+            Route::Command(_) => Ok(()),
+        }
+    }
+}
+
+impl Routes {
+    /// Reads and checks a file.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let failed = |code, why: String| {
+            Failure::usage(
+                code,
+                format!("{}: {why}", path.display()),
+                "docs/survey.md shows the form of the file",
+            )
+        };
+        let text = read_bounded(path, MOST_BYTES)
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8".into()))
+            .map_err(|why| failed("routes.unreadable", why))?;
+        Self::parse(&text).map_err(|why| failed("routes.malformed", why))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let routes: Self = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let before = text.get(..start).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+            format!("line {line}, column {column}: {}", error.message())
+        })?;
+        routes.check()?;
+        Ok(routes)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.schema != SCHEMA {
+            return Err(format!("schema is {:?}, not {SCHEMA:?}", self.schema));
+        }
+        let word = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        if self.subject.is_empty() || self.subject.len() > 64 || !self.subject.chars().all(word) {
+            return Err("subject must be a word of A-Z, 0-9 and _, such as C1_DRYRUN".into());
+        }
+        if self.scope.is_empty() || self.scope.chars().count() > 100 {
+            return Err("scope must say in a few words what is to be written to".into());
+        }
+        if self.needs.is_empty() {
+            return Err("needs is empty: any route would do".into());
+        }
+        if self.routes.is_empty() || self.routes.len() > MOST_ROUTES {
+            return Err(format!("there must be between 1 and {MOST_ROUTES} routes"));
+        }
+        for (place, route) in self.routes.iter().enumerate() {
+            let name = route.about().name;
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+                return Err(format!(
+                    "route {}: its name must be a plain word",
+                    place + 1
+                ));
+            }
+            let earlier = &self.routes[..place];
+            if earlier.iter().any(|other| other.about().name == name) {
+                return Err(format!("route {name:?} stands twice"));
+            }
+            route
+                .check(&self.hosts)
+                .map_err(|why| format!("route {name:?}: {why}"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "schema = \"tki-attest/routes/v1\"\nsubject = \"C1_DRYRUN\"\n\
+                        scope = \"C1\"\nneeds = [\"ddl\"]\nhosts = [\"127.0.0.1:80\"]\n";
+
+    fn with(route: &str) -> Result<Routes, String> {
+        Routes::parse(&format!("{HEAD}[[route]]\n{route}"))
+    }
+
+    #[test]
+    fn routes_are_read() {
+        for route in [
+            "name = \"a\"\nkind = \"file\"\nfolder = \"/tmp\"\n",
+            "name = \"a\"\nkind = \"http\"\nmethod = \"POST\"\nurl = \"http://127.0.0.1/x\"\n\
+             expect = [200]\nability = \"items\"\nsecret_headers = { Authorization = \"T\" }\n",
+            "name = \"a\"\nkind = \"postgres\"\nhost = \"/run/pg\"\ndbname = \"d\"\nuser = \"u\"\n",
+            "name = \"a\"\nkind = \"docker\"\nhost = \"unix:///run/docker.sock\"\n",
+            "name = \"a\"\nkind = \"command\"\nprogram = \"/bin/true\"\n",
+        ] {
+            with(route).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_not_exactly_right_is_refused() {
+        for (route, why) in [
+            ("name = \"a\"\nkind = \"ftp\"\n", "ftp"),
+            (
+                "name = \"a\"\nkind = \"file\"\nfolder = \"/x\"\nmode = 1\n",
+                "mode",
+            ),
+            (
+                "name = \"a\"\nkind = \"file\"\nfolder = \"x\"\n",
+                "absolute",
+            ),
+            (
+                "name = \"a b\"\nkind = \"file\"\nfolder = \"/x\"\n",
+                "plain word",
+            ),
+            (
+                "name = \"a\"\nkind = \"command\"\nprogram = \"sh\"\n",
+                "absolute",
+            ),
+            (
+                "name = \"a\"\nkind = \"docker\"\nhost = \"ssh://x\"\n",
+                "neither",
+            ),
+            (
+                "name = \"a\"\nkind = \"docker\"\nhost = \"tcp://10.0.0.1:1\"\n",
+                "not among",
+            ),
+            (
+                "name = \"a\"\nkind = \"postgres\"\nhost = \"db\"\ndbname = \"d\"\nuser = \"u\"\n",
+                "db:5432 is not among",
+            ),
+            (
+                "name = \"a\"\nkind = \"postgres\"\nhost = \"/r\"\ndbname = \"d\"\nuser = \"u\"\n\
+                 password = \"x\"\n",
+                "password",
+            ),
+        ] {
+            let error = with(route).unwrap_err();
+            assert!(error.contains(why), "{route}: {error}");
+        }
+        let http = |rest: &str| {
+            with(&format!(
+                "name = \"a\"\nkind = \"http\"\nexpect = [200]\nability = \"items\"\n{rest}"
+            ))
+            .unwrap_err()
+        };
+        for (rest, why) in [
+            ("method = \"GET\"\nurl = \"https://127.0.0.1/\"\n", "TLS"),
+            (
+                "method = \"GET\"\nurl = \"http://u:p@127.0.0.1/\"\n",
+                "user",
+            ),
+            (
+                "method = \"GET\"\nurl = \"http://127.0.0.2/\"\n",
+                "not among",
+            ),
+            ("method = \"G T\"\nurl = \"http://127.0.0.1/\"\n", "method"),
+            ("method = \"GET\"\nurl = \"http://127.0.0.1/a b\"\n", "path"),
+            (
+                "method = \"GET\"\nurl = \"http://127.0.0.1/\"\nheaders = { Authorization = \"x\" }\n",
+                "secret_headers",
+            ),
+            (
+                "method = \"GET\"\nurl = \"http://127.0.0.1/\"\nheaders = { A = \"x\\r\\nB: y\" }\n",
+                "header",
+            ),
+        ] {
+            let error = http(rest);
+            assert!(error.contains(why), "{rest}: {error}");
+        }
+        let twice = "name = \"a\"\nkind = \"file\"\nfolder = \"/x\"\n";
+        let error = with(&format!("{twice}[[route]]\n{twice}")).unwrap_err();
+        assert!(error.contains("twice"), "{error}");
+        assert!(Routes::parse("x").unwrap_err().contains("line 1, column"));
+    }
+}

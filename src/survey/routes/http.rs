@@ -1,0 +1,181 @@
+//! One request to a host that the file lists. There is no TLS here: what needs
+//! it is reached through a forwarder of the user's on the loopback interface.
+
+use super::form::HttpRoute;
+use super::result::RouteResult;
+use crate::survey::call::{Call, Redactor};
+use crate::survey::http::{Address, Request, exchange};
+use crate::survey::watch::Watch;
+
+/// The most bytes of an answer that are kept.
+const MOST: usize = 64 * 1024;
+
+/// Methods that only ask.
+const SAFE: &[&str] = &["GET", "HEAD", "OPTIONS"];
+
+/// Headers whose value is a secret.
+const SECRET: &[&str] = &[
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "x-api-key",
+    "x-auth-token",
+];
+
+/// A URL taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// `host:port`.
+    pub address: String,
+    /// Path and query.
+    pub path: String,
+}
+
+impl Target {
+    /// Only `http://host[:port]/path`.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        let Some(rest) = url.strip_prefix("http://") else {
+            return Err(
+                "url must begin with http://; there is no TLS here: put a forwarder that \
+                        speaks it on 127.0.0.1"
+                    .into(),
+            );
+        };
+        let (host, path) = match rest.find(['/', '?']) {
+            Some(place) => rest.split_at(place),
+            None => (rest, "/"),
+        };
+        if host.contains('@') {
+            return Err("url must not name a user; use secret_headers".into());
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]_".contains(c);
+        if host.is_empty() || !host.chars().all(plain) {
+            return Err(format!("url has no host of plain characters: {host:?}"));
+        }
+        if !path.chars().all(|c| c.is_ascii_graphic()) || !path.starts_with('/') {
+            return Err("the path of url must be plain characters after a /".into());
+        }
+        let (_, port) = host.rsplit_once(':').unwrap_or((host, ""));
+        let has_port = port.parse::<u16>().is_ok();
+        Ok(Self {
+            address: match has_port {
+                true => host.to_owned(),
+                false => format!("{host}:80"),
+            },
+            path: path.to_owned(),
+        })
+    }
+}
+
+/// Nothing in a request may change its framing, and no secret may stand in the
+/// file.
+pub fn check(route: &HttpRoute) -> Result<(), String> {
+    let method = &route.method;
+    if method.is_empty() || method.len() > 16 || !method.bytes().all(|b| b.is_ascii_uppercase()) {
+        return Err(format!("method {method:?} is none"));
+    }
+    if route.expect.is_empty() {
+        return Err("expect lists no status".into());
+    }
+    if route.body.len() > MOST {
+        return Err(format!("body has more than {MOST} bytes"));
+    }
+    for (name, value) in route.headers.iter().chain(&route.secret_headers) {
+        let token = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+        let framing = ["host", "connection", "content-length", "transfer-encoding"];
+        if name.is_empty()
+            || !name.bytes().all(token)
+            || framing.contains(&name.to_ascii_lowercase().as_str())
+            || value.chars().any(char::is_control)
+        {
+            return Err(format!("header {name:?} is none that may be set"));
+        }
+    }
+    let open = route.headers.keys().find(|name| {
+        let name = name.to_ascii_lowercase();
+        SECRET.contains(&name.as_str())
+    });
+    match open {
+        Some(name) => Err(format!(
+            "the value of {name} is a secret: name its variable in secret_headers"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Sends the request, if it only asks or is permitted.
+pub fn probe(
+    route: &HttpRoute,
+    mut result: RouteResult,
+    permitted: bool,
+    watch: &Watch,
+) -> RouteResult {
+    let call = format!("{} {}", route.method, route.url);
+    if !permitted && !SAFE.contains(&route.method.as_str()) {
+        result.calls.push(Call::new(&call, "not sent"));
+        return result.not_permitted("the request");
+    }
+    let Ok(target) = Target::parse(&route.url) else {
+        return result.denied(route.ability, "nothing", "its url cannot be read");
+    };
+    let mut secrets = Vec::new();
+    let mut headers: Vec<(String, String)> = route
+        .headers
+        .iter()
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    for (name, variable) in &route.secret_headers {
+        match std::env::var(variable) {
+            Ok(value) if !value.is_empty() && !value.chars().any(char::is_control) => {
+                // What comes behind `Bearer` is the secret, too.
+                secrets.extend(value.split_whitespace().map(str::to_owned));
+                secrets.push(value.clone());
+                headers.push((name.clone(), value));
+            }
+            _ => {
+                let why = format!("variable {variable} is not set to a plain value");
+                result
+                    .calls
+                    .push(Call::new(&call, format!("not sent: {why}")));
+                return result.denied(route.ability, "nothing: it was not sent", why);
+            }
+        }
+    }
+    // `Bearer` itself is no secret, nor is any other short word.
+    secrets.retain(|secret| secret.len() > 6);
+    let redactor = Redactor::new(secrets);
+    let request = Request {
+        method: &route.method,
+        target: &target.path,
+        host: &target.address,
+        headers: &headers,
+        body: route.body.as_bytes(),
+    };
+    match exchange(&Address::Tcp(target.address.clone()), &request, MOST, watch) {
+        Ok(answer) => {
+            let body = redactor.clean_bytes(&answer.body, answer.cut, 500);
+            let said = format!("{} {} {body}", answer.status, answer.reason);
+            result.calls.push(redactor.call(&call, said));
+            match route.expect.contains(&answer.status) {
+                true => result.works(
+                    route.ability,
+                    format!(
+                        "{} is possible: {} answered",
+                        route.ability.name(),
+                        answer.status
+                    ),
+                ),
+                false => result.denied(
+                    route.ability,
+                    format!("{} is not possible", route.ability.name()),
+                    format!("HTTP {} instead of {:?}", answer.status, route.expect),
+                ),
+            }
+        }
+        Err(error) => {
+            result.calls.push(redactor.call(&call, error.to_string()));
+            let proves = format!("{} is not possible", route.ability.name());
+            result.denied(route.ability, proves, error.to_string())
+        }
+    }
+}

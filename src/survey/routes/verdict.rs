@@ -1,0 +1,144 @@
+//! Every route at the same time, the questions, the verdict.
+
+use super::form::{Route, Routes};
+use super::questions::{self, Question};
+use super::result::{Permit, RouteResult};
+use super::{command, docker, file, http, postgres};
+use crate::clock;
+use crate::failure::Failure;
+use crate::image::Image;
+use crate::survey::surface::Answer;
+use crate::survey::watch::Watch;
+use serde::Serialize;
+use std::path::Path;
+
+/// The form of a survey of routes.
+pub const SCHEMA: &str = "tki-attest/route-survey/v1";
+
+/// How the verdict ends when no route will do.
+pub const HOLD: &str = "HOLD_NO_GOVERNED_WRITE_CHANNEL";
+
+/// How it ends when one will.
+pub const CHANNEL: &str = "GOVERNED_WRITE_CHANNEL_AVAILABLE";
+
+/// A survey of routes.
+#[derive(Clone, Debug, Serialize)]
+pub struct RouteSurvey {
+    /// `tki-attest/route-survey/v1`
+    pub schema: &'static str,
+    /// When, RFC 3339 UTC.
+    pub surveyed: String,
+    /// `…_HOLD_NO_GOVERNED_WRITE_CHANNEL` or `…_GOVERNED_WRITE_CHANNEL_AVAILABLE`.
+    pub verdict: String,
+    /// The route to use, by name.
+    pub usable: Option<String>,
+    /// The shortest next action.
+    pub next: String,
+    /// The questions.
+    pub questions: Vec<Question>,
+    /// The routes.
+    pub routes: Vec<RouteResult>,
+    /// What was not done.
+    pub not_done: Vec<String>,
+}
+
+/// Probes every route of a file.
+pub fn survey(
+    file: &Path,
+    permit: &Permit,
+    image: &Image,
+    watch: &Watch,
+) -> Result<RouteSurvey, Failure> {
+    let form = Routes::read(file)?;
+    let known = |name: &&String| form.routes.iter().any(|r| r.about().name == **name);
+    if let Some(name) = permit.names.iter().find(|name| !known(name)) {
+        return Err(Failure::usage(
+            "routes.unknown",
+            format!(
+                "--allow-writes {name:?}: {} has no such route",
+                file.display()
+            ),
+            "name a route of the file",
+        ));
+    }
+    let mut results: Vec<RouteResult> = std::thread::scope(|scope| {
+        let running: Vec<_> = form
+            .routes
+            .iter()
+            .map(|route| scope.spawn(|| probe(route, permit, image, watch)))
+            .collect();
+        let ended = running.into_iter().map(|thread| thread.join());
+        let ended: Result<Vec<_>, _> = ended.collect();
+        ended.map_err(|_| Failure::internal("survey.panic", "a route panicked"))
+    })?;
+    if let Some(signal) = watch.interrupted() {
+        return Err(Failure::blocked(
+            "run.interrupted",
+            format!("interrupted by {signal} during the survey"),
+            "run again",
+        ));
+    }
+    for (place, result) in results.iter_mut().enumerate() {
+        result.id = format!("E{}", place + 1);
+    }
+    Ok(conclude(&form, results))
+}
+
+fn probe(route: &Route, permit: &Permit, image: &Image, watch: &Watch) -> RouteResult {
+    let about = route.about();
+    let permitted = permit.covers(about.name);
+    let result = RouteResult::new(about);
+    match route {
+        Route::File(route) => file::probe(route, result, permitted),
+        Route::Http(route) => http::probe(route, result, permitted, watch),
+        Route::Postgres(route) => postgres::probe(route, result, permitted, watch),
+        Route::Docker(route) => docker::probe(route, result, permitted, image, watch),
+        Route::Command(route) => command::probe(route, result, permitted, watch),
+    }
+}
+
+fn conclude(form: &Routes, results: Vec<RouteResult>) -> RouteSurvey {
+    let usable = questions::usable(form, &results).map(|route| route.route.clone());
+    let untried: Vec<&str> = results
+        .iter()
+        .filter(|route| route.answer == Answer::NotTried)
+        .map(|route| route.route.as_str())
+        .collect();
+    let next = match (&usable, untried.is_empty()) {
+        (Some(name), _) => format!("use route {name}"),
+        (None, false) => format!(
+            "try what was not permitted ({}), or ask the owner for a governed, isolated channel",
+            untried
+                .iter()
+                .map(|name| format!("--allow-writes {name}"))
+                .collect::<Vec<_>>()
+                .join(" ")
+        ),
+        (None, true) => {
+            "the owner must grant a governed channel that is apart from production".to_owned()
+        }
+    };
+    let mut not_done = vec![
+        "No probe file, container, table or function was left; requests and programs that were \
+         permitted did what the file says."
+            .to_owned(),
+    ];
+    for name in untried {
+        not_done.push(format!(
+            "Nothing was changed on {name}: it was not permitted."
+        ));
+    }
+    RouteSurvey {
+        schema: SCHEMA,
+        surveyed: clock::rfc3339(clock::now()),
+        verdict: match usable {
+            Some(_) => format!("{}_{CHANNEL}", form.subject),
+            None => format!("{}_{HOLD}", form.subject),
+        },
+        usable,
+        next,
+        questions: questions::answer(form, &results),
+        routes: results,
+        not_done,
+    }
+}

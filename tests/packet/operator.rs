@@ -1,0 +1,249 @@
+//! The operator's packet, executed.
+
+use super::{packet, shellcheck};
+use crate::common::podman::whole_podman;
+use crate::common::proxy::{Proxy, Reaction};
+use crate::common::traces::Before;
+use crate::common::{attest, evidence_in, read_json, run, said, shared_engine, tool, whole_engine};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use tki_evidence::catalogue::CANONICAL;
+use tki_evidence::derive::probe_result;
+use tki_evidence::evidence::{ProbeResult, RawFacts};
+use tki_evidence::matrix::Matrix;
+use tki_evidence::stamp::sha256_hex;
+use tki_evidence::transcript::Transcript;
+use tki_evidence::wire::{Challenge, HostMessage};
+
+/// The script of a section, as it stands.
+fn script(packet: &str, section: &str) -> String {
+    let (_, rest) = packet.split_once(&format!("\n### {section}\n")).unwrap();
+    let (_, rest) = rest.split_once("```bash\n").unwrap();
+    rest.split_once("\n```").unwrap().0.to_owned() + "\n"
+}
+
+#[test]
+fn a_packet_is_complete_for_this_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = packet(folder.path(), "operator", "packet.md");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(!text.contains("{{"), "a place was not filled");
+    let built = run(tool().args(["build", "--format", "json"]));
+    let built: Value = serde_json::from_str(&built.stdout).unwrap();
+    for name in ["manifest_digest", "config_digest"] {
+        assert!(text.contains(built[name].as_str().unwrap()), "{name}");
+    }
+    let tool_digest = sha256_hex(&fs::read(env!("CARGO_BIN_EXE_tki-attest")).unwrap());
+    assert!(text.contains(&tool_digest));
+    let profile = fs::read(folder.path().join("packet.files/seccomp.json")).unwrap();
+    assert!(text.contains(&sha256_hex(&profile)));
+    for probe in CANONICAL {
+        assert!(text.contains(&format!("| {} |", probe.id)), "{}", probe.id);
+        assert!(
+            text.contains(&probe.expected.replace('|', "\\|")),
+            "{}",
+            probe.id
+        );
+    }
+    for heading in [
+        "What must be used",
+        "Route A",
+        "Route B",
+        "### docker",
+        "### podman",
+        "### bwrap",
+        "The twelve probes",
+        "What to return",
+        "How it will be verified",
+        "Cleaning up",
+        "Risk if it is waived",
+        "What was NOT done",
+        "SPECIFIED, NOT RUN",
+    ] {
+        assert!(text.contains(heading), "{heading}");
+    }
+    for shell in ["docker", "podman", "bwrap"] {
+        let file = folder.path().join(format!("{shell}.sh"));
+        fs::write(&file, script(&text, shell)).unwrap();
+        let said = shellcheck("bash", &file);
+        assert_eq!(said.status, 0, "{shell}: {}", said.stdout);
+    }
+    let check = "cd packet.files && sha256sum --check --strict SHA256SUMS";
+    let mut sh = Command::new("sh");
+    let said = run(sh.args(["-c", check]).current_dir(folder.path()));
+    assert_eq!(said.status, 0, "{said:?}");
+}
+
+/// The first command of route A, as it stands, and the verifier's.
+#[test]
+fn route_a_is_what_the_tool_takes() {
+    let _engine = shared_engine();
+    let folder = tempfile::tempdir().unwrap();
+    let path = packet(folder.path(), "operator", "packet.md");
+    let text = fs::read_to_string(&path).unwrap();
+    std::os::unix::fs::symlink(
+        env!("CARGO_BIN_EXE_tki-attest"),
+        folder.path().join("tki-attest"),
+    )
+    .unwrap();
+    let (_, rest) = text.split_once("## Route A").unwrap();
+    let (_, rest) = rest.split_once("```sh\n").unwrap();
+    let lines = rest.split_once("\n```").unwrap().0;
+    let mut sh = crate::common::isolated(Path::new("sh"));
+    // The controls have tests of their own, and take their time.
+    let lines = lines.replace("--out reports", "--out reports --controls none");
+    let said = run(sh.args(["-ec", &lines]).current_dir(folder.path()));
+    assert_eq!(said.status, 0, "{said:?}");
+    let (_, rest) = text.split_once("## How it will be verified").unwrap();
+    let (_, rest) = rest.split_once("```sh\n").unwrap();
+    let lines = rest.split_once("\n```").unwrap().0;
+    let mut sh = crate::common::isolated(Path::new("sh"));
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let said = run(sh
+        .args(["-ec", lines])
+        .env("PATH", path)
+        .current_dir(folder.path()));
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stdout.contains("B4_PRIME_ACCEPTED"), "{said:?}");
+}
+
+/// What a transcript comes to, by the same judge.
+fn judged(folder: &Path, engine: &str) -> Vec<ProbeResult> {
+    let line = fs::read(folder.join("challenge.json")).unwrap();
+    let HostMessage::Challenge(challenge) = serde_json::from_slice(&line).unwrap();
+    let bytes = fs::read(folder.join(format!("transcript-{engine}.ndjson"))).unwrap();
+    judge(&bytes, &challenge)
+}
+
+fn judge(bytes: &[u8], challenge: &Challenge) -> Vec<ProbeResult> {
+    let mut transcript = Transcript::new();
+    let mut lines = bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let missing = transcript.hear_hello(lines.next().unwrap()).unwrap();
+    assert_eq!(missing, [""; 0]);
+    for line in lines {
+        transcript.hear(line, challenge).unwrap();
+    }
+    let heard = transcript.end().expect("it came to its end");
+    let raw: RawFacts = heard.raw.clone();
+    CANONICAL
+        .iter()
+        .map(|probe| {
+            let seen = heard.observations_of(probe.id);
+            probe_result(probe, seen, &raw, &Matrix::rev4(), String::new())
+        })
+        .collect()
+}
+
+/// Each script is executed as it stands, and gives what `run` gives.
+#[test]
+fn the_plain_command_lines_give_the_same_probe_results() {
+    let _engine = whole_engine();
+    let _podman = whole_podman();
+    let before = Before::look();
+    let folder = tempfile::tempdir().unwrap();
+    let path = packet(folder.path(), "operator", "packet.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let files = folder.path().join("packet.files");
+    for engine in ["docker", "podman", "bwrap"] {
+        let mut bash = crate::common::isolated(Path::new("bash"));
+        bash.arg("-c")
+            .arg(script(&text, engine))
+            .current_dir(&files);
+        let said = said(bash.output().unwrap());
+        assert_eq!(said.status, 0, "{engine}: {said:?}");
+        let by_hand = judged(&files, engine);
+
+        let out = folder.path().join(engine);
+        let arguments = ["--venue", "dev", "--engine", engine, "--gate", "off"];
+        attest(&out, &arguments).succeeded();
+        let evidence = read_json(&evidence_in(&out));
+        for (probe, by_tool) in by_hand.iter().zip(evidence["probes"].as_array().unwrap()) {
+            assert_eq!(by_tool["probe_id"], probe.probe_id);
+            assert_eq!(
+                (probe.verdict.name(), probe.errno_or_exit.as_str()),
+                (
+                    by_tool["verdict"].as_str().unwrap(),
+                    by_tool["errno_or_exit"].as_str().unwrap()
+                ),
+                "{engine}: {} {:?}",
+                probe.probe_id,
+                probe.reasons
+            );
+            assert_eq!(probe.verdict.name(), "PASS", "{engine}: {probe:?}");
+        }
+        assert_eq!(by_hand.len(), 12);
+    }
+    before.nothing_new();
+}
+
+/// The packet's files are checked before anything runs.
+#[test]
+fn a_changed_file_stops_the_plain_command_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = packet(folder.path(), "operator", "packet.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let files = folder.path().join("packet.files");
+    fs::write(
+        files.join("seccomp.json"),
+        "{\"defaultAction\":\"SCMP_ACT_ALLOW\"}",
+    )
+    .unwrap();
+    for engine in ["docker", "podman", "bwrap"] {
+        let mut bash = Command::new("bash");
+        let said = run(bash
+            .arg("-c")
+            .arg(script(&text, engine))
+            .current_dir(&files));
+        assert_ne!(said.status, 0, "{engine}: {said:?}");
+        assert!(!files.join(format!("transcript-{engine}.ndjson")).exists());
+    }
+}
+
+#[test]
+fn a_blocked_run_offers_the_packet_and_writes_it_where_it_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, path) = (folder.path().join("out"), folder.path().join("packet.md"));
+    let proxy = Proxy::with(|request| match request.method.as_str() {
+        "GET" => Reaction::Pass,
+        _ => Reaction::Answer(403, "{\"message\":\"read-only\"}"),
+    });
+    let host = proxy.host();
+    let arguments = ["--venue", "vps", "--host", &host];
+    let said = attest(&out, &arguments);
+    said.failed(3, "engine.read-only");
+    assert!(said.stderr.contains("packet --for operator"), "{said:?}");
+    assert!(!path.exists());
+    let said = attest(
+        &out,
+        &[&arguments[..], &["--packet", path.to_str().unwrap()]].concat(),
+    );
+    said.failed(3, "engine.read-only");
+    assert!(said.stderr.contains(path.to_str().unwrap()), "{said:?}");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("[engine.read-only]"), "{text}");
+    assert!(
+        folder
+            .path()
+            .join("packet.files/tki-inspector.tar")
+            .exists()
+    );
+}
+
+#[test]
+fn a_packet_that_cannot_be_written_is_a_usage_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    for path in [file.join("packet.md"), "/proc/packet.md".into(), "/".into()] {
+        let said = run(tool()
+            .args(["packet", "--for", "operator", "--out"])
+            .arg(&path));
+        said.failed(2, "packet.unwritable");
+    }
+    let said = run(tool().args(["packet", "--for", "nobody", "--out", "x"]));
+    assert_eq!(said.status, 2, "{said:?}");
+}
