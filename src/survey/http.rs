@@ -338,10 +338,7 @@ fn read_chunks(
     most: usize,
 ) -> Result<Option<(Vec<u8>, bool)>, HttpError> {
     let mut body = Vec::new();
-    loop {
-        let Some(end) = rest.windows(2).position(|window| window == b"\r\n") else {
-            break;
-        };
+    while let Some(end) = rest.windows(2).position(|window| window == b"\r\n") {
         let size = std::str::from_utf8(&rest[..end])
             .ok()
             .and_then(|line| line.split(';').next())
