@@ -4,32 +4,43 @@
 
 TARGET := x86_64-unknown-linux-gnu
 TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils bsdutils util-linux \
-	iproute2 podman runc crun bubblewrap catatonit postgresql shellcheck
+	iproute2 openssh-client openssl podman runc crun bubblewrap catatonit postgresql shellcheck
 
-.PHONY: all attest test lint bench image image-context release schema clean
+.PHONY: all attest test lint bench fuzz image image-context release schema clean
 
 all: attest
 
-# Build everything and attest on this machine, for development.
+# Build everything and attest on this machine, for development: on Docker if one
+# answers, else Podman, else the engine that is built in. Nothing is installed.
 attest:
 	cargo build --release --locked
-	scripts/with-engines target/release/tki-attest run --venue dev
+	target/release/tki-attest run --venue dev
 
 test:
 	scripts/with-engines --packages "$(TEST_PACKAGES)" sh -ec \
 		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo test --workspace --locked'
 
 lint:
-	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools .ci/run \
+	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools fuzz/prepare .ci/run \
 		src/packet/kubernetes-collect.sh
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package tki-inspector --bin tki-inspector --features freestanding \
 		--profile inspector --target $(TARGET) --locked -- -D warnings
 
-# Measured side by side with the peer, as a ratio.
+# Measured side by side with peers, as ratios.
 bench:
-	scripts/with-engines --packages "podman runc" cargo bench --locked --bench attest
+	scripts/with-engines --packages "python3-venv podman runc bubblewrap" sh -ec \
+		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench verify'
+
+# Ten minutes of the fuzzer on the whole of verify.
+fuzz:
+	cargo build --release --locked
+	rm -rf fuzz/bundle
+	scripts/with-engines fuzz/prepare target/release/tki-attest fuzz/bundle
+	cd fuzz && TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 \
+		cargo fuzz run --sanitizer none verify -- -max_total_time=600 -len_control=0 -max_len=4096
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:

@@ -5,16 +5,241 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tki_attest::engine::local::filter;
 
 const ROUNDS: usize = 15;
 
 fn main() {
     println!("{ROUNDS} rounds, in turns; medians");
-    compare("docker");
+    let docker = compare("docker");
     compare("podman");
+    compare_local("embedded", 1.5, runc_line, Some(docker));
+    compare_local("bwrap", 2.0, bwrap_line, None);
 }
 
-fn compare(engine: &str) {
+/// An engine without a daemon, beside the program that does the same by hand.
+fn compare_local(
+    engine: &str,
+    goal: f64,
+    line: fn(&serde_json::Value, &Path) -> Vec<String>,
+    docker: Option<Duration>,
+) {
+    let work = tempfile::tempdir().expect("a temporary directory");
+    let out = work.path().join("reports");
+    let attest = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tki-attest"));
+        command
+            .args(["run", "-q", "--venue", "dev", "--engine", engine])
+            .args(["--controls", "none", "--out"])
+            .arg(&out);
+        command
+    };
+    time(&mut attest());
+    let description = files(&out, "json").remove(0);
+    let description = description.with_extension("").join("container.json");
+    let description = std::fs::read(description).expect("the container's description");
+    let description = serde_json::from_slice(&description).expect("it is JSON");
+    unpack_image(work.path());
+    let peer_line = line(&description, work.path());
+    let nothing: Vec<String> = peer_line
+        .iter()
+        .map(|word| match word.as_str() {
+            "probe" => "version".into(),
+            word => word.replace("probe.json", "version.json"),
+        })
+        .collect();
+    let challenge = challenge(&out);
+    time(&mut command(&nothing));
+    converse(&mut command(&peer_line), &challenge);
+    let (mut ours, mut theirs, mut idle) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        theirs.push(converse(&mut command(&peer_line), &challenge));
+        idle.push(time(&mut command(&nothing)));
+        ours.push(time(&mut attest()));
+    }
+    let (ours, theirs, idle) = (median(ours), median(theirs), median(idle));
+    let ratio = |peer: Duration| ours.as_secs_f64() / peer.as_secs_f64();
+    let peer = match engine {
+        "embedded" => "runc run",
+        other => other,
+    };
+    for (what, took) in [("nothing", idle), ("the same probes", theirs)] {
+        println!(
+            "{:<34} {:>8.1} ms",
+            format!("{peer} ({what})"),
+            millis(took)
+        );
+    }
+    println!(
+        "{:<34} {:>8.1} ms  {:>5.2} x  (goal: at most {goal}; {:.2} x beside nothing)",
+        format!("tki-attest run --engine {engine}"),
+        millis(ours),
+        ratio(theirs),
+        ratio(idle)
+    );
+    if let Some(docker) = docker {
+        println!(
+            "{:<34} {:>11}  {:>5.2} x  (goal: at most 0.25)",
+            "  beside docker run",
+            "",
+            ratio(docker)
+        );
+    }
+    println!("{:<34} {:>8.1} ms", "inside the container", inside(&out));
+}
+
+/// What the inspector was asked in the first run, as it was sent.
+fn challenge(out: &Path) -> Vec<u8> {
+    let transcript = files(out, "json").remove(0).with_extension("");
+    let transcript = std::fs::read(transcript.join("transcript.ndjson")).expect("the transcript");
+    transcript
+        .split_inclusive(|byte| *byte == b'\n')
+        .find(|line| line.starts_with(b"{\"challenge\""))
+        .expect("the challenge")
+        .to_vec()
+}
+
+/// The same conversation by hand: the challenge in, everything out.
+fn converse(command: &mut Command, challenge: &[u8]) -> Duration {
+    use std::io::{Read, Write};
+    let start = Instant::now();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(challenge).expect("the challenge is taken");
+    let mut said = String::new();
+    let mut output = child.stdout.take().expect("a pipe");
+    output.read_to_string(&mut said).expect("it speaks");
+    drop(input);
+    let status = child.wait().expect("it ends");
+    let took = start.elapsed();
+    assert!(
+        status.success() && said.contains("\"done\""),
+        "{command:?}: {said}"
+    );
+    took
+}
+
+/// The image's files in `rootfs`, and directories for the binds.
+fn unpack_image(work: &Path) {
+    let layout = work.join("layout");
+    let built = Command::new(env!("CARGO_BIN_EXE_tki-attest"))
+        .args(["build", "-q", "--layout"])
+        .arg(&layout)
+        .stdout(Stdio::null())
+        .status()
+        .expect("the image is built");
+    assert!(built.success());
+    let read = |path: std::path::PathBuf| -> serde_json::Value {
+        let bytes = std::fs::read(path).expect("a file of the layout");
+        serde_json::from_slice(&bytes).expect("it is JSON")
+    };
+    let blob = |descriptor: &serde_json::Value| {
+        let digest = descriptor["digest"].as_str().expect("a digest");
+        layout.join("blobs").join(digest.replace(':', "/"))
+    };
+    let manifest = read(blob(&read(layout.join("index.json"))["manifests"][0]));
+    let rootfs = work.join("rootfs");
+    for name in ["rootfs", "in", "out", "tmp", "state"] {
+        std::fs::create_dir_all(work.join(name)).expect("a directory of our own");
+    }
+    let unpacked = Command::new("tar")
+        .arg("-xzf")
+        .arg(blob(&manifest["layers"][0]))
+        .arg("-C")
+        .arg(&rootfs)
+        .status()
+        .expect("tar runs");
+    assert!(unpacked.success());
+    for name in ["proc", "dev", "in", "out", "tmp", "sys/fs/cgroup/cpu"] {
+        std::fs::create_dir_all(rootfs.join(name)).expect("a mount point");
+    }
+}
+
+/// `runc run` of the bundle that the embedded engine was given.
+fn runc_line(config: &serde_json::Value, work: &Path) -> Vec<String> {
+    let mut config = config.clone();
+    let mounts = config["mounts"].as_array_mut().expect("mounts");
+    mounts.retain(|mount| mount["destination"] != "/sys/fs/cgroup");
+    for mount in mounts.iter_mut().filter(|mount| mount["type"] == "bind") {
+        let target = mount["destination"].as_str().expect("a target").to_owned();
+        mount["source"] = format!("{}{target}", work.display()).into();
+    }
+    config["linux"]["cgroupsPath"] = "/tki-bench-runc".into();
+    let profile = include_bytes!("../seccomp/deny-by-default.json");
+    let mut profile: serde_json::Value =
+        serde_json::from_slice(profile).expect("the built-in profile");
+    for rule in profile["syscalls"].as_array_mut().expect("rules") {
+        rule.as_object_mut().expect("a rule").remove("comment");
+    }
+    config["linux"]["seccomp"] = profile;
+    // Two bundles with the same files: one that probes and one that does nothing.
+    config["root"]["path"] = work.join("rootfs").to_string_lossy().into_owned().into();
+    for what in ["probe", "version"] {
+        let bundle = work.join(format!("{what}.json"));
+        std::fs::create_dir_all(&bundle).expect("a directory of our own");
+        config["process"]["args"] = serde_json::json!(["/tki-inspector", what]);
+        let text = serde_json::to_vec(&config).expect("it was JSON");
+        std::fs::write(bundle.join("config.json"), text).expect("a file of our own");
+    }
+    let place = |name: &str| work.join(name).to_string_lossy().into_owned();
+    let words = ["runc", "--root", &place("state"), "run", "--bundle"];
+    let words = words.map(str::to_owned).into_iter();
+    words
+        .chain([place("probe.json"), "tki-bench".into()])
+        .collect()
+}
+
+/// bubblewrap by hand, with the arguments that ours was given.
+fn bwrap_line(arguments: &serde_json::Value, work: &Path) -> Vec<String> {
+    let given: Vec<&str> = arguments
+        .as_array()
+        .expect("arguments")
+        .iter()
+        .filter_map(|word| word.as_str())
+        .collect();
+    let profile = include_str!("../seccomp/deny-by-default.json");
+    let program = filter::compile(profile).expect("the built-in profile compiles");
+    let file = work.join("seccomp.bpf");
+    std::fs::write(&file, filter::bytes(&program)).expect("a file of our own");
+    // The shell opens the compiled profile for it.
+    let mut line = vec![
+        "sh".to_owned(),
+        "-c".to_owned(),
+        format!("exec bwrap --seccomp 9 \"$@\" 9<{}", file.display()),
+        "sh".to_owned(),
+    ];
+    let mut words = given.into_iter();
+    while let Some(word) = words.next() {
+        match word {
+            // What only a keeper can give.
+            "--info-fd" | "--block-fd" | "--seccomp" => {
+                words.next();
+            }
+            path if path.contains("/keeper/frozen-") => {
+                let target = words.next().expect("a target").to_owned();
+                line.extend([target.clone(), target]);
+            }
+            path if path.starts_with("/run/tki-attest-") || path.contains("/keeper/") => {
+                let target = words.next().expect("a target").to_owned();
+                let source = match target.as_str() {
+                    "/" => "rootfs".to_owned(),
+                    "/sys/fs/cgroup/cpu" => "state".to_owned(),
+                    other => other.trim_start_matches('/').to_owned(),
+                };
+                let source = work.join(source).to_string_lossy().into_owned();
+                line.extend([source, target]);
+            }
+            other => line.push(other.to_owned()),
+        }
+    }
+    line
+}
+
+fn compare(engine: &str) -> Duration {
     let tool = env!("CARGO_BIN_EXE_tki-attest");
     let work = tempfile::tempdir().expect("a temporary directory");
     let out = work.path().join("reports");
@@ -58,6 +283,7 @@ fn compare(engine: &str) {
         &format!("{:>5.2} x  (goal: at most 12)", ratio(battery)),
     );
     println!("{:<34} {:>8.1} ms", "inside the container", inside(&out));
+    theirs
 }
 
 fn command(line: &[String]) -> Command {

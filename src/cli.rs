@@ -1,9 +1,16 @@
 //! The command line: what may be said, and what is said about it.
 
+use crate::engine::gate::GateChoice;
 use crate::report::table::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
+
+mod survey;
+mod trust;
+
+pub use survey::*;
+pub use trust::*;
 
 /// Prove, with evidence another party can check, that a sandbox denies by default.
 #[derive(Debug, Parser)]
@@ -65,6 +72,35 @@ pub enum Command {
     #[command(after_help = "Example: tki-attest verify \
                             reports/sandbox-attestation-evidence-vps-2026-06-09.json")]
     Verify(VerifyArgs),
+    /// Ask for a run: a nonce and what must be used, to be answered in time.
+    #[command(
+        after_help = "Example: tki-attest request --venue vps --valid-for 24h --out request.json"
+    )]
+    Request(RequestArgs),
+    /// Sign a bundle with an OpenSSH Ed25519 key, or add a signature.
+    #[command(after_help = "Example: tki-attest sign \
+                            reports/sandbox-attestation-evidence-vps-2026-06-09.json --key operator_key")]
+    Sign(SignArgs),
+    /// Run a command only if a bundle is accepted.
+    #[command(
+        after_help = "Example: tki-attest gate reports/evidence.json --allowed-signers \
+                            signers --require-assurance signed -- ./start-inspector"
+    )]
+    Gate(GateArgs),
+    /// Show what changed between two runs.
+    #[command(after_help = "Example: tki-attest diff reports/yesterday.json reports/today.json")]
+    Diff(DiffArgs),
+    /// Make an OpenSSH Ed25519 key pair for signing.
+    #[command(after_help = "Example: tki-attest keygen --out operator_key --comment operator@vps")]
+    Keygen(KeygenArgs),
+    /// Print a completion script for a shell.
+    #[command(
+        after_help = "Example: tki-attest completions bash > /etc/bash_completion.d/tki-attest"
+    )]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one page per command.
+    #[command(after_help = "Example: tki-attest man --out man1")]
+    Man(ManArgs),
     /// List the probes: what each does, what must come back, and why.
     #[command(after_help = "Example: tki-attest probes --format json | jq '.[].probe_id'")]
     Probes(ProbesArgs),
@@ -184,17 +220,6 @@ impl EngineName {
     }
 }
 
-/// Who keeps the container from executing anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GateChoice {
-    /// The launcher where the engine lets it, else the inspector.
-    Auto,
-    /// The launcher, or the run is BLOCKED.
-    Require,
-    /// Only the inspector.
-    Off,
-}
-
 /// Venues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Venue {
@@ -254,6 +279,15 @@ pub struct RunArgs {
     /// The exec gate: a supervisor that lets exactly the first exec through.
     #[arg(long, value_enum, default_value = "auto")]
     pub gate: GateChoice,
+    /// The verifying party's request; its nonce goes through the container.
+    #[arg(long, value_name = "FILE")]
+    pub request: Option<PathBuf>,
+    /// Sign the evidence with this OpenSSH Ed25519 key.
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
+    /// Where the key's passphrase comes from.
+    #[command(flatten)]
+    pub passphrase: PassphraseArgs,
     /// Directory for the evidence.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub out: PathBuf,
@@ -263,32 +297,6 @@ pub struct RunArgs {
     /// Where the image comes from.
     #[command(flatten)]
     pub source: ImageSource,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
-}
-
-/// Arguments of `verify`.
-#[derive(Debug, Args)]
-pub struct VerifyArgs {
-    /// Evidence files.
-    #[arg(required = true, value_name = "BUNDLE")]
-    pub bundles: Vec<PathBuf>,
-    /// The image that must have been used, as an OCI layout.
-    #[arg(long, value_name = "LAYOUT")]
-    pub image: Option<PathBuf>,
-    /// The seccomp profile that must have been used.
-    #[arg(long, value_name = "FILE")]
-    pub seccomp: Option<PathBuf>,
-    /// Another acceptance matrix than the built-in one.
-    #[arg(long, value_name = "FILE")]
-    pub matrix: Option<PathBuf>,
-    /// Other rules on what makes a venue implausible, as a TOML file.
-    #[arg(long, value_name = "FILE")]
-    pub venue_rules: Option<PathBuf>,
-    /// A bundle without its artifacts is not enough.
-    #[arg(long)]
-    pub require_artifacts: bool,
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
@@ -358,71 +366,6 @@ pub struct EnginesArgs {
     /// Time limit for each engine.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub timeout: Duration,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
-}
-
-/// Arguments of `survey`.
-#[derive(Debug, Args)]
-pub struct SurveyArgs {
-    /// Probe the write routes that this TOML file names, instead of this host's engines.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "only_hosts", "read_only"])]
-    pub routes: Option<PathBuf>,
-    /// A route of the file on which something may be changed; may be repeated.
-    #[arg(long, value_name = "ROUTE", requires = "routes")]
-    pub allow_writes: Vec<String>,
-    /// A further engine: unix://, tcp:// or ssh://[user@]host; may be repeated.
-    #[arg(long, value_name = "URL")]
-    pub host: Vec<String>,
-    /// Look at no engine but those of --host.
-    #[arg(long, requires = "host")]
-    pub only_hosts: bool,
-    /// Create nothing, not even a container that is never started.
-    #[arg(long)]
-    pub read_only: bool,
-    /// Other rules on what makes a venue implausible, as a TOML file.
-    #[arg(long, value_name = "FILE")]
-    pub venue_rules: Option<PathBuf>,
-    /// If nothing can be used, write the operator's packet here.
-    #[arg(long, value_name = "FILE")]
-    pub packet: Option<PathBuf>,
-    /// Time limit for everything.
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
-    pub timeout: Duration,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
-}
-
-/// Who a packet is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Audience {
-    /// A person with root or engine rights: Markdown, and the files that it names.
-    Operator,
-    /// A workflow for GitHub Actions.
-    GithubActions,
-    /// A pipeline for GitLab CI.
-    GitlabCi,
-    /// Manifests for Kubernetes.
-    Kubernetes,
-}
-
-/// Arguments of `packet`.
-#[derive(Debug, Args)]
-pub struct PacketArgs {
-    /// Who it is for.
-    #[arg(long = "for", value_enum, value_name = "WHOM")]
-    pub audience: Audience,
-    /// The file; what it needs lies beside it in a directory of the same name.
-    #[arg(long, value_name = "FILE")]
-    pub out: PathBuf,
-    /// Seccomp profile: targeted-deny, deny-by-default, or a file in Docker's JSON form.
-    #[arg(long, value_name = "PROFILE", default_value = "deny-by-default")]
-    pub seccomp: String,
-    /// Limits of the sandbox, as a TOML file.
-    #[arg(long, value_name = "FILE")]
-    pub profile: Option<PathBuf>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

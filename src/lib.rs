@@ -5,12 +5,14 @@
 //! ([`image`]), a profile becomes a container ([`sandbox`], [`engine`]), an
 //! observation becomes evidence ([`attest`]), evidence becomes a decision
 //! ([`verify`]), a decision becomes a report ([`report`]). One direction; no
-//! stage reaches back.
+//! stage reaches back. [`trust`] signs and says whose signatures count,
+//! [`diff`] compares two evidences.
 
 pub mod attest;
 pub mod cli;
 pub mod clock;
 pub mod commands;
+pub mod diff;
 pub mod engine;
 pub mod exit;
 pub mod failure;
@@ -20,4 +22,5 @@ pub mod packet;
 pub mod report;
 pub mod sandbox;
 pub mod survey;
+pub mod trust;
 pub mod verify;

@@ -181,7 +181,7 @@ fn an_existing_evidence_file_is_never_touched() {
         .map(|_| {
             let mut command = tool();
             command
-                .args(["run", "--venue", "dev", "--out"])
+                .args(["run", "--gate", "off", "--venue", "dev", "--out"])
                 .arg(out.path());
             command.stdout(Stdio::null()).spawn().unwrap()
         })
@@ -244,13 +244,13 @@ fn flag_and_variable_name_the_engine_and_the_flag_wins() {
     let proxy = Proxy::plain();
     let mut command = tool();
     command
-        .args(["run", "--venue", "dev", "--out"])
+        .args(["run", "--gate", "off", "--venue", "dev", "--out"])
         .arg(out.path());
     run(command.env("DOCKER_HOST", proxy.host())).succeeded();
     assert_eq!(proxy.count(|request| request.is_start()), 1);
     let mut command = tool();
     command
-        .args(["run", "--venue", "dev", "--out"])
+        .args(["run", "--gate", "off", "--venue", "dev", "--out"])
         .arg(out.path());
     command.env("DOCKER_HOST", "unix:///nowhere.sock");
     run(command.args(["--host", &proxy.host()])).succeeded();

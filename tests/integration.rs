@@ -7,6 +7,8 @@ mod battery;
 mod common;
 /// Attesting on a real Docker Engine: what must work.
 mod docker;
+/// Which engines are here, and all of them side by side.
+mod engines;
 /// Attesting when something is wrong: each fault has its message and its code.
 mod faults;
 /// The image against skopeo, umoci, BuildKit, docker load and the OCI schemas.
@@ -25,5 +27,7 @@ mod podman;
 mod seccomp;
 /// Surveys of engines and of write routes, and claims of venues.
 mod survey;
+/// Requests, signatures, policies; everything that must be refused.
+mod trust;
 /// Evidence against jq and its schema; every edit is refused.
 mod verify;

@@ -40,6 +40,8 @@ impl Held {
             "run",
             "--controls",
             "none",
+            "--gate",
+            "off",
             "--venue",
             "vps",
             "--host",

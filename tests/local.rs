@@ -1,8 +1,7 @@
 //! Engines without a daemon: the embedded one and bubblewrap, as root and as a
 //! user without any rights.
 
-use crate::common::{attest, evidence_in, isolated, read_json, run, tool, verify};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::common::{attest, evidence_in, isolated, kill_children, read_json, run, tool, verify};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -244,19 +243,6 @@ fn traces() -> BTreeSet<String> {
     found
 }
 
-/// Children of a process, by what they are executed as.
-fn children(parent: u32, argument: &str) -> Vec<i32> {
-    let list = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    let list = list.unwrap_or_default();
-    list.split_whitespace()
-        .filter(|pid| {
-            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&words).contains(argument)
-        })
-        .filter_map(|pid| pid.parse().ok())
-        .collect()
-}
-
 fn start(engine: &str, out: &Path) -> Child {
     tool()
         .args(["run", "--venue", "dev", "--engine", engine, "-q", "--out"])
@@ -282,9 +268,7 @@ fn killed_at_any_moment_nothing_is_left() {
             if turn % 2 == 0 {
                 let _ = child.kill();
             } else {
-                for pid in children(child.id(), "internal-keeper") {
-                    let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
-                }
+                kill_children(child.id(), "internal-keeper");
             }
             child.wait().unwrap();
             crate::common::eventually("nothing is left", || traces().is_subset(&before));

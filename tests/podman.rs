@@ -235,7 +235,7 @@ fn a_profile_that_is_changed_on_the_way_is_noticed() {
     let service = PodmanService::start("runc");
     let out = tempfile::tempdir().unwrap();
     let held = Held::at(Request::is_start, &service.socket(), out.path());
-    let file = format!("/run/{}-seccomp/seccomp.json", held.container());
+    let file = format!("/run/{}-engine/seccomp.json", held.container());
     let text = fs::read_to_string(&file).unwrap();
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o222, 0);
     fs::write(&file, text.replacen("SCMP_ACT_ERRNO", "SCMP_ACT_ALLOW", 1)).unwrap();

@@ -23,8 +23,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tki_attest::image::{Identity, embedded};
 use tki_attest::sandbox::seccomp::Seccomp;
-use tki_attest::verify::pipeline::Known;
-use tki_attest::verify::{Finding, Inputs, verify};
+use tki_attest::verify::artifacts::Source;
+use tki_attest::verify::inputs::Clock;
+use tki_attest::verify::{Bundle, Inputs, Known, Verification, verify};
 use tki_evidence::{stamp, strict};
 
 /// Evidence of a real run, made once for all tests.
@@ -84,7 +85,7 @@ pub fn copy_of(real: &Path) -> (tempfile::TempDir, PathBuf) {
 /// Gives an edited document the stamp that goes with it.
 pub fn restamp(value: &mut Value) {
     let strict = strict::parse(value.to_string().as_bytes()).unwrap();
-    value["evidence_sha256"] = stamp::stamp(&strict).into();
+    value["evidence_sha256"] = stamp::stamp(strict).into();
 }
 
 /// Writes an edited document with a new stamp.
@@ -108,12 +109,22 @@ pub fn default_inputs() -> Inputs {
                 .map(|name| (Seccomp::resolve(name).unwrap().sha256, name))
                 .to_vec(),
         },
+        clock: Clock {
+            now: tki_attest::clock::now(),
+            given: false,
+        },
         ..Inputs::default()
     }
 }
 
 /// Verifies a document in this process, without artifacts: whoever edits the
 /// evidence leaves them out. `None` if it is not evidence at all.
-pub fn verify_alone(bytes: &[u8], inputs: &Inputs) -> Option<Finding> {
-    verify("edited", bytes, real().nothing.path(), inputs).ok()
+pub fn verify_alone(bytes: &[u8], inputs: &Inputs) -> Option<Verification> {
+    let bundle = Bundle {
+        name: "edited".into(),
+        evidence: bytes.to_vec(),
+        envelope: None,
+        artifacts: Source::Folder(real().nothing.path().to_owned()),
+    };
+    verify(&bundle, inputs).ok()
 }

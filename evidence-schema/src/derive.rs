@@ -115,11 +115,16 @@ pub fn without_gate(evidence: &Evidence) -> settings::Settings {
     run
 }
 
-/// A gate is said to stand, but execs came through in the engine's phase.
+/// A gate is said to stand, but execs came through in the engine's phase; or it
+/// is said not to stand, but to have answered.
 pub fn idle_gate(evidence: &Evidence) -> bool {
     let enforced = |probe: &ProbeResult| probe.enforced_by.as_deref() == Some("launcher");
     let gate = &evidence.sandbox.gate;
-    gate.active && (gate.allowed != 1 || !evidence.probes.iter().any(enforced))
+    if gate.active {
+        gate.allowed != 1 || !evidence.probes.iter().any(enforced)
+    } else {
+        gate.allowed != 0 || gate.refused != 0
+    }
 }
 
 /// Settings that the engine did not take as it was asked to.

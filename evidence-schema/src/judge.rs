@@ -16,10 +16,12 @@
 //! A probe is as good as its worst operation.
 
 mod facts;
+mod memo;
 
 use crate::catalogue::{Expect, OperationSpec, ProbeSpec};
 use crate::evidence::{RawFacts, Verdict};
 use crate::observation::{Observation, Phase, State};
+use std::borrow::Borrow;
 
 /// A verdict and, unless it is PASS, the reasons for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,15 +46,19 @@ impl Judgement {
     }
 }
 
-/// Judges one probe.
-pub fn judge(probe: &ProbeSpec, observations: &[Observation], raw: &RawFacts) -> Judgement {
+/// Judges one probe by everything that was seen of it.
+pub fn judge<O: Borrow<Observation>>(
+    probe: &ProbeSpec,
+    observations: &[O],
+    raw: &RawFacts,
+) -> Judgement {
     let mut judgement = Judgement::pass();
     for phase in probe.required_phases {
         for operation in probe.operations {
             judge_operation(&mut judgement, operation, *phase, observations, raw);
         }
     }
-    for seen in observations {
+    for seen in observations.iter().map(Borrow::borrow) {
         if !probe
             .operations
             .iter()
@@ -72,16 +78,18 @@ pub fn judge(probe: &ProbeSpec, observations: &[Observation], raw: &RawFacts) ->
     judgement
 }
 
-fn judge_operation(
+fn judge_operation<O: Borrow<Observation>>(
     judgement: &mut Judgement,
     operation: &OperationSpec,
     phase: Phase,
-    observations: &[Observation],
+    observations: &[O],
     raw: &RawFacts,
 ) {
-    let place = format!("{} in phase {}", operation.id, phase.name());
+    // Written out only where there is something to say.
+    let place = Place(operation.id, phase);
     let mut matching = observations
         .iter()
+        .map(Borrow::borrow)
         .filter(|seen| seen.phase == phase && seen.operation == operation.id);
     let seen = match (matching.next(), matching.next()) {
         (Some(seen), None) => seen,
@@ -122,6 +130,15 @@ fn judge_operation(
                 judgement.worsen(verdict, format!("{place}: {problem}"));
             }
         }
+    }
+}
+
+/// An operation in a phase, for a reader.
+struct Place(&'static str, Phase);
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{} in phase {}", self.0, self.1.name())
     }
 }
 

@@ -18,7 +18,12 @@
 //! - **Witness**: an independent view of the same container: `inside`,
 //!   `outside`, `configured`.
 //! - **Venue**: where the run took place: `vps`, `ci` or `dev`.
-//! - **Bundle**: the evidence JSON and the artifacts beside it.
+//! - **Bundle**: the evidence JSON, the artifacts beside it and, if it was
+//!   signed, the envelope with the signatures.
+//! - **Request**: what the verifying party asks for before a run.
+//! - **Policy**: what a verifying party demands beyond the built-in bar.
+//! - **Statement**: what a signature is about, in in-toto's form.
+//! - **Verification**: a decision with every check that led to it.
 //!
 //! Without the `std` feature only the catalogue, the fact parsers and the wire
 //! format remain, which is all that the inspector links.
@@ -42,6 +47,8 @@ pub mod syscalls;
 pub mod wire;
 
 #[cfg(feature = "std")]
+pub mod binding;
+#[cfg(feature = "std")]
 pub mod calibrate;
 #[cfg(feature = "std")]
 pub mod derive;
@@ -52,6 +59,10 @@ pub mod judge;
 #[cfg(feature = "std")]
 pub mod matrix;
 #[cfg(feature = "std")]
+pub mod policy;
+#[cfg(feature = "std")]
+pub mod request;
+#[cfg(feature = "std")]
 pub mod schema;
 #[cfg(feature = "std")]
 pub mod seccomp;
@@ -60,10 +71,16 @@ pub mod settings;
 #[cfg(feature = "std")]
 pub mod stamp;
 #[cfg(feature = "std")]
+pub mod statement;
+#[cfg(feature = "std")]
 pub mod strict;
+#[cfg(feature = "std")]
+pub mod time;
 #[cfg(feature = "std")]
 pub mod transcript;
 #[cfg(feature = "std")]
 pub mod venue;
+#[cfg(feature = "std")]
+pub mod verification;
 #[cfg(feature = "std")]
 pub mod witness;

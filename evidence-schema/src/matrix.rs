@@ -60,6 +60,9 @@ pub enum MatrixError {
     /// A test number that stands twice.
     #[error("test #{0} stands twice")]
     Twice(u32),
+    /// A layer that does not exist: such a test would count for nothing.
+    #[error("test #{0}: layer {1:?} is none of L1 to L5")]
+    Layer(u32, String),
     /// No test at all: such a matrix would accept everything.
     #[error("no L1 test: such a matrix would accept anything")]
     Empty,
@@ -77,6 +80,11 @@ impl Matrix {
         if let Some(pair) = numbers.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(MatrixError::Twice(pair[0]));
         }
+        let layers = ["L1", "L2", "L3", "L4", "L5"];
+        let odd = |test: &&Test| !layers.contains(&test.layer.as_str());
+        if let Some(test) = matrix.tests.iter().find(odd) {
+            return Err(MatrixError::Layer(test.test, test.layer.clone()));
+        }
         if !matrix.tests.iter().any(|test| test.layer == "L1") {
             return Err(MatrixError::Empty);
         }
@@ -86,6 +94,12 @@ impl Matrix {
     /// The table that is compiled in.
     pub fn rev4() -> Self {
         Self::parse(REV4.as_bytes()).expect("the compiled-in matrix is checked by a test")
+    }
+
+    /// The table that is compiled in, read once.
+    pub fn built_in() -> &'static Self {
+        static BUILT_IN: std::sync::OnceLock<Matrix> = std::sync::OnceLock::new();
+        BUILT_IN.get_or_init(Self::rev4)
     }
 
     /// Tests that a probe is bound to.

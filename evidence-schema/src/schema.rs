@@ -1,18 +1,35 @@
 //! JSON Schemas, generated from the types. The files are checked in; a test
 //! fails when they drift, and `make schema` writes them again.
 
-use crate::{evidence::Evidence, matrix::Matrix};
+use crate::binding::Binding;
+use crate::evidence::Evidence;
+use crate::matrix::Matrix;
+use crate::policy::Policy;
+use crate::request::Request;
+use crate::statement::{Statement, TestResult};
+use crate::verification::Verification;
+use schemars::schema_for;
 
 /// The published schema files: name and contents.
 pub fn files() -> Vec<(&'static str, String)> {
     vec![
+        ("binding.v1.schema.json", render(schema_for!(Binding))),
+        ("evidence.v1.schema.json", render(schema_for!(Evidence))),
+        ("matrix.v1.schema.json", render(schema_for!(Matrix))),
+        ("policy.v1.schema.json", render(schema_for!(Policy))),
+        ("request.v1.schema.json", render(schema_for!(Request))),
         (
-            "evidence.v1.schema.json",
-            render(schemars::schema_for!(Evidence)),
+            "statement.v1.schema.json",
+            render(schema_for!(Statement<TestResult>)),
         ),
         (
-            "matrix.v1.schema.json",
-            render(schemars::schema_for!(Matrix)),
+            "verification.v1.schema.json",
+            render(
+                schemars::generate::SchemaSettings::draft2020_12()
+                    .for_serialize()
+                    .into_generator()
+                    .into_root_schema_for::<Verification>(),
+            ),
         ),
     ]
 }

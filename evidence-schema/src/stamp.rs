@@ -29,8 +29,7 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// The stamp of a whole evidence file.
-pub fn stamp(value: &Value) -> String {
-    let mut value = value.clone();
+pub fn stamp(mut value: Value) -> String {
     if let Value::Object(map) = &mut value {
         map.remove(STAMP_FIELD);
     }
@@ -120,9 +119,9 @@ mod tests {
     fn the_stamp_leaves_itself_out() {
         let with = parse(br#"{"a":1,"evidence_sha256":"x"}"#).unwrap();
         let without = parse(br#"{"a":1}"#).unwrap();
-        assert_eq!(stamp(&with), stamp(&without));
+        assert_eq!(stamp(with), stamp(without.clone()));
         assert_eq!(
-            stamp(&without),
+            stamp(without),
             "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
         );
     }

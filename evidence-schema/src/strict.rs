@@ -79,6 +79,12 @@ pub fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, Value), StrictE
     Ok((serde_json::from_slice(bytes)?, value))
 }
 
+/// Reads a typed value from a text that [`parse`] has found strict. The type
+/// must deny unknown fields.
+pub fn typed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StrictError> {
+    Ok(serde_json::from_slice(bytes)?)
+}
+
 impl<'de> de::Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(StrictVisitor)

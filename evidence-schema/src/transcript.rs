@@ -4,7 +4,11 @@
 
 use crate::evidence::{Information, RawFacts};
 use crate::observation::Observation;
-use crate::wire::{Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL};
+use crate::wire::{
+    Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL, ProbeObservation, Raw, Refused,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// The most missing invariants that an inspector could name.
 const MAX_MISSING: usize = 32;
@@ -50,7 +54,7 @@ pub struct Transcript {
     hello: Option<Hello>,
     raw: RawFacts,
     raw_names: Vec<String>,
-    observations: Vec<(String, Observation)>,
+    observations: Vec<Arc<ProbeObservation>>,
     information: Vec<Information>,
     done: Option<Done>,
 }
@@ -63,7 +67,7 @@ pub struct Heard {
     /// Kernel texts.
     pub raw: RawFacts,
     /// Observations with their probes' ids.
-    pub observations: Vec<(String, Observation)>,
+    pub observations: Vec<Arc<ProbeObservation>>,
     /// Worth knowing, never judged.
     pub information: Vec<Information>,
     /// How long the probes took, in microseconds.
@@ -73,8 +77,17 @@ pub struct Heard {
 impl Heard {
     /// What was seen of one probe.
     pub fn observations_of(&self, probe: &str) -> Vec<Observation> {
-        let own = self.observations.iter().filter(|(id, _)| id == probe);
-        own.map(|(_, seen)| seen.clone()).collect()
+        let own = self.observations.iter().filter(|own| own.probe == probe);
+        own.map(|own| own.seen.clone()).collect()
+    }
+
+    /// What was seen of every probe, in the order of the conversation.
+    pub fn by_probe(&self) -> BTreeMap<&str, Vec<&Observation>> {
+        let mut groups: BTreeMap<&str, Vec<&Observation>> = BTreeMap::new();
+        for own in &self.observations {
+            groups.entry(&own.probe).or_default().push(&own.seen);
+        }
+        groups
     }
 }
 
@@ -87,22 +100,73 @@ pub fn write(challenge: &Challenge, heard: &Heard) -> Vec<u8> {
     [hello, &asked, b"\n", rest].concat()
 }
 
+/// Lines that were read before. The conversations of one bundle mostly say the
+/// same, line by line.
+#[derive(Debug, Default)]
+pub struct Lines<'a>(HashMap<&'a [u8], Message>);
+
+/// A message of the inspector; an observation that was read before is shared.
+#[derive(Clone, Debug)]
+enum Message {
+    Hello(Hello),
+    Raw(Raw),
+    Info(Raw),
+    Observation(Arc<ProbeObservation>),
+    Refused(Refused),
+    Done(Done),
+}
+
+impl From<InspectorMessage> for Message {
+    fn from(message: InspectorMessage) -> Self {
+        match message {
+            InspectorMessage::Hello(hello) => Message::Hello(hello),
+            InspectorMessage::Raw(raw) => Message::Raw(raw),
+            InspectorMessage::Info(info) => Message::Info(info),
+            InspectorMessage::Observation(seen) => Message::Observation(Arc::new(seen)),
+            InspectorMessage::Refused(refused) => Message::Refused(refused),
+            InspectorMessage::Done(done) => Message::Done(done),
+        }
+    }
+}
+
 /// Reads a conversation that was written down.
 pub fn read(bytes: &[u8]) -> Result<(Challenge, Heard), TranscriptError> {
+    read_with(bytes, &mut Lines::default())
+}
+
+/// Reads one of several conversations that were written down.
+pub fn read_with<'a>(
+    bytes: &'a [u8],
+    known: &mut Lines<'a>,
+) -> Result<(Challenge, Heard), TranscriptError> {
     let wrong = |line: usize, what: &str| TranscriptError::Unexpected {
         line,
         what: what.into(),
     };
-    let mut lines = bytes
-        .split_inclusive(|byte| *byte == b'\n')
-        .map(|line| line.strip_suffix(b"\n").unwrap_or(line));
+    let text = std::str::from_utf8(bytes).map_err(|_| wrong(0, "it is not text"))?;
+    let mut lines = text
+        .split_inclusive('\n')
+        .map(|line| line.strip_suffix('\n').unwrap_or(line).as_bytes());
     let mut transcript = Transcript::new();
+    transcript.bytes.reserve(bytes.len());
     transcript.hear_hello(lines.next().unwrap_or_default())?;
     let asked = lines.next().unwrap_or_default();
     let HostMessage::Challenge(challenge) =
         serde_json::from_slice(asked).map_err(|_| wrong(2, "not a challenge"))?;
     for line in lines {
-        transcript.hear(line, &challenge)?;
+        let message = match known.0.get(line) {
+            Some(message) => {
+                let message = message.clone();
+                transcript.record(line);
+                message
+            }
+            None => {
+                let message = transcript.message(line)?;
+                known.0.insert(line, message.clone());
+                message
+            }
+        };
+        transcript.take(message, &challenge)?;
     }
     match transcript.end() {
         Some(heard) => Ok((challenge, heard)),
@@ -128,29 +192,31 @@ impl Transcript {
     /// The first line: which invariants the inspector found missing.
     pub fn hear_hello(&mut self, line: &[u8]) -> Result<Vec<String>, TranscriptError> {
         match self.message(line)? {
-            InspectorMessage::Hello(hello) if hello.protocol != PROTOCOL => {
+            Message::Hello(hello) if hello.protocol != PROTOCOL => {
                 Err(self.unexpected("the image is of another version of tki-attest"))
             }
-            InspectorMessage::Hello(hello) if hello.missing.len() <= MAX_MISSING => {
+            Message::Hello(hello) if hello.missing.len() <= MAX_MISSING => {
                 let missing = hello.missing.clone();
                 self.hello = Some(hello);
                 Ok(missing)
             }
-            InspectorMessage::Refused(refused) => {
-                Err(TranscriptError::Refused(shown(&refused.reason, 300)))
-            }
+            Message::Refused(refused) => Err(TranscriptError::Refused(shown(&refused.reason, 300))),
             _ => Err(self.unexpected("the first line is not a greeting")),
         }
     }
 
     /// A later line. True when it was the last.
     pub fn hear(&mut self, line: &[u8], challenge: &Challenge) -> Result<bool, TranscriptError> {
+        let message = self.message(line)?;
+        self.take(message, challenge)
+    }
+
+    fn take(&mut self, message: Message, challenge: &Challenge) -> Result<bool, TranscriptError> {
         if self.done.is_some() {
-            self.message(line)?;
             return Err(self.unexpected("it goes on after its end"));
         }
-        match self.message(line)? {
-            InspectorMessage::Raw(raw) => {
+        match message {
+            Message::Raw(raw) => {
                 if self.raw_names.contains(&raw.name) {
                     return Err(self.unexpected("a kernel text came twice"));
                 }
@@ -166,23 +232,25 @@ impl Transcript {
                 self.raw_names.push(raw.name);
                 Ok(false)
             }
-            InspectorMessage::Info(info) if self.information.len() < MAX_INFORMATION => {
+            Message::Info(info) if self.information.len() < MAX_INFORMATION => {
                 self.information.push(Information {
                     name: info.name,
                     value: info.text,
                 });
                 Ok(false)
             }
-            InspectorMessage::Info(_) => Err(self.unexpected("more than anybody wants to know")),
-            InspectorMessage::Observation(observation) => {
-                if !challenge.probes.contains(&observation.probe) {
+            Message::Info(_) => Err(self.unexpected("more than anybody wants to know")),
+            Message::Observation(observation) => {
+                // Observations of one probe mostly come together.
+                let again = self.observations.last();
+                let again = again.is_some_and(|last| last.probe == observation.probe);
+                if !again && !challenge.probes.contains(&observation.probe) {
                     return Err(self.unexpected("an observation of a probe that nobody asked for"));
                 }
-                self.observations
-                    .push((observation.probe, observation.seen));
+                self.observations.push(observation);
                 Ok(false)
             }
-            InspectorMessage::Done(done) => {
+            Message::Done(done) => {
                 if done.nonce != challenge.nonce {
                     return Err(self.unexpected("the nonce is not the challenge's"));
                 }
@@ -192,10 +260,8 @@ impl Transcript {
                 self.done = Some(done);
                 Ok(true)
             }
-            InspectorMessage::Refused(refused) => {
-                Err(TranscriptError::Refused(shown(&refused.reason, 300)))
-            }
-            InspectorMessage::Hello(_) => Err(self.unexpected("a second greeting")),
+            Message::Refused(refused) => Err(TranscriptError::Refused(shown(&refused.reason, 300))),
+            Message::Hello(_) => Err(self.unexpected("a second greeting")),
         }
     }
 
@@ -211,14 +277,21 @@ impl Transcript {
         })
     }
 
-    fn message(&mut self, line: &[u8]) -> Result<InspectorMessage, TranscriptError> {
+    fn record(&mut self, line: &[u8]) {
         self.lines += 1;
         self.bytes.extend_from_slice(line);
         self.bytes.push(b'\n');
-        serde_json::from_slice(line).map_err(|_| TranscriptError::Garbage {
-            line: self.lines,
-            start: shown(&String::from_utf8_lossy(line), 60),
-        })
+    }
+
+    fn message(&mut self, line: &[u8]) -> Result<Message, TranscriptError> {
+        self.record(line);
+        let message: Result<InspectorMessage, _> = serde_json::from_slice(line);
+        message
+            .map(Message::from)
+            .map_err(|_| TranscriptError::Garbage {
+                line: self.lines,
+                start: shown(&String::from_utf8_lossy(line), 60),
+            })
     }
 
     fn unexpected(&self, what: &str) -> TranscriptError {

@@ -6,6 +6,7 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::files;
 use crate::sandbox::seccomp::Seccomp;
+use crate::trust::envelope_file;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +17,8 @@ use tki_evidence::catalogue;
 use tki_evidence::derive;
 use tki_evidence::evidence::{
     Artifact, ControlResult, Evidence, ImageIdentity, Inventory, OutsideFacts, ProbeResult,
-    RawFacts, Runtime, SCHEMA, Sandbox, Status, Summary, Tool, VenueFacts, Verdict, Witness,
+    RawFacts, RequestBinding, Runtime, SCHEMA, Sandbox, Status, Summary, Tool, VenueFacts, Verdict,
+    Witness,
 };
 use tki_evidence::matrix::Matrix;
 use tki_evidence::relaxation::Names;
@@ -59,6 +61,8 @@ pub struct Recorded {
     pub outcome: Outcome,
     /// Its controls.
     pub controls: Vec<ControlOutcome>,
+    /// The request that it answers.
+    pub request: Option<RequestBinding>,
 }
 
 /// Evidence and artifacts, before they have a name.
@@ -70,6 +74,9 @@ pub struct Bundle {
     /// How long the probes took inside, in microseconds.
     pub elapsed_us: u64,
 }
+
+/// Makes the envelope of new evidence: its file's name, its bytes, what it says.
+pub type Sign<'a> = dyn Fn(&str, &[u8], &Evidence) -> Result<Vec<u8>, Failure> + 'a;
 
 /// A bundle on disk.
 #[derive(Debug)]
@@ -168,7 +175,7 @@ impl Bundle {
             tool: recorded.tool,
             venue: recorded.venue,
             venue_facts: recorded.venue_facts,
-            request: None,
+            request: recorded.request,
             image_digest: recorded.image.manifest_digest.clone(),
             image: recorded.image,
             seccomp_sha256: recorded.seccomp.sha256,
@@ -213,12 +220,13 @@ impl Bundle {
             && self.evidence.summary.passed == self.evidence.summary.required
     }
 
-    /// Writes evidence and artifacts under the first free name. `check` sees
-    /// the finished bytes, with the artifacts beside them, before either has a
-    /// name; its error means that nothing is written.
+    /// Writes evidence, artifacts and envelope under the first free name.
+    /// `check` sees the finished bytes, with the artifacts beside them, before
+    /// either has a name; its error means that nothing is written.
     pub fn write(
         self,
         folder: &Path,
+        sign: Option<&Sign>,
         check: impl Fn(&[u8], &Path) -> Result<(), Failure>,
     ) -> Result<Written, Failure> {
         let failed = |error: io::Error| unwritable(folder, &error);
@@ -232,20 +240,46 @@ impl Bundle {
                 number => format!("{}-{number}", self.stem),
             };
             let (json, files) = (folder.join(format!("{stem}.json")), folder.join(&stem));
-            if json.exists() || files.exists() {
+            let signed = envelope_file::beside(&json);
+            if json.exists() || files.exists() || signed.exists() {
                 continue;
             }
             let (evidence, bytes) = self.stamped(&stem)?;
             let room = staging.path().join(number.to_string());
             self.stage(&room, &stem, &bytes).map_err(failed)?;
-            check(&bytes, &room)?;
+            // The device takes as long as the check.
+            let (checked, synced) = std::thread::scope(|scope| {
+                let syncing = scope.spawn(|| {
+                    files::sync_all_below(&room.join(&stem))?;
+                    files::sync_all_below(&room)
+                });
+                (check(&bytes, &room), syncing.join())
+            });
+            checked?;
+            synced
+                .unwrap_or_else(|_| Err(io::Error::other("syncing panicked")))
+                .map_err(failed)?;
+            let envelope = match sign {
+                Some(sign) => Some(sign(&format!("{stem}.json"), &bytes, &evidence)?),
+                None => None,
+            };
             // Neither rename replaces anything. The evidence comes last: where
             // it is, everything is.
             match rename_new(&room.join(&stem), &files) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 result => result.map_err(failed)?,
             }
-            match rename_new(&room.join("evidence.json"), &json) {
+            let staged = room.join("envelope");
+            let renamed = match &envelope {
+                Some(line) => files::write_synced(&staged, line)
+                    .and_then(|()| rename_new(&staged, &signed))
+                    .and_then(|()| {
+                        let json = rename_new(&room.join("evidence.json"), &json);
+                        json.inspect_err(|_| drop(fs::remove_file(&signed)))
+                    }),
+                None => rename_new(&room.join("evidence.json"), &json),
+            };
+            match renamed {
                 Err(error) => {
                     let _ = fs::remove_dir_all(&files);
                     if error.kind() == io::ErrorKind::AlreadyExists {
@@ -294,7 +328,7 @@ impl Bundle {
             })
             .collect();
         let value = strict::parse(&pretty(&evidence)).map_err(|error| broken(error.to_string()))?;
-        evidence.evidence_sha256 = stamp::stamp(&value);
+        evidence.evidence_sha256 = stamp::stamp(value);
         let bytes = pretty(&evidence);
         Ok((evidence, bytes))
     }
@@ -305,8 +339,7 @@ impl Bundle {
         for (name, bytes) in &self.artifacts {
             fs::write(files.join(name), bytes)?;
         }
-        files::write_synced(&room.join("evidence.json"), bytes)?;
-        files::sync_all_below(&files)
+        fs::write(room.join("evidence.json"), bytes)
     }
 }
 

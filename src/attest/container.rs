@@ -3,10 +3,10 @@
 use crate::attest::interface;
 use crate::attest::janitor::Janitor;
 use crate::attest::outside;
-use crate::attest::scratch::Scratch;
-use crate::cli::GateChoice;
+use crate::attest::scratch::{self, Scratch};
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
 use crate::engine::gate::Doorway;
+use crate::engine::gate::GateChoice;
 use crate::engine::{Configured, Ended, Engine, EngineError, GateKind, Launch, Session};
 use crate::failure::Failure;
 use crate::image::Image;
@@ -170,7 +170,10 @@ fn attempt(
     } else {
         None
     };
-    let mut session = match (engine.launch(&launch, job.image), &doorway) {
+    job.janitor.make(&launch.folder);
+    let launched = engine.launch(&launch, job.image);
+    job.janitor.gone(&launch.folder);
+    let mut session = match (launched, &doorway) {
         (Err(EngineError::Refused { message, .. }), Some(_)) => {
             return Ok(Attempt::GateRefused(message));
         }
@@ -233,6 +236,7 @@ fn launch(job: &Job, name: &str, settings: Settings) -> Launch {
         } else {
             job.profile.seccomp.text.clone()
         },
+        folder: scratch::beside(name),
         runtime: job.runtime.map(str::to_owned),
         gate: false,
     }

@@ -1,11 +1,12 @@
 //! Runs the controls, a few at a time.
 
 use crate::attest::container::{self, Job, Outcome};
-use crate::attest::run::{Connect, random_hex, time_left};
-use crate::cli::GateChoice;
+use crate::attest::run::{Connect, time_left};
+use crate::engine::gate::GateChoice;
 use crate::failure::Failure;
 use std::sync::Mutex;
 use tki_evidence::controls::{CONTROLS, Control, probes};
+use tki_evidence::request::control_nonce;
 
 /// How many containers run at the same time.
 const AT_ONCE: usize = 4;
@@ -69,7 +70,7 @@ fn run_one(
         control: Some(control.name),
         relaxations: control.relaxations,
         probes: probes(control).map(str::to_owned).collect(),
-        nonce: random_hex::<32>()?,
+        nonce: control_nonce(&template.nonce, control.name),
         // What a control takes away must not be made up for by the gate.
         gate: GateChoice::Off,
         ..*template

@@ -84,6 +84,12 @@ impl Janitor {
         self.tell(&Word::Run(id.to_owned()));
     }
 
+    /// Nothing is left of any run: the janitor may go.
+    pub fn done(&self) {
+        self.tell(&Word::Done);
+        *self.pipe.lock().unwrap_or_else(|p| p.into_inner()) = None;
+    }
+
     /// A directory is about to be made.
     pub fn make(&self, path: &Path) {
         self.tell(&Word::Make(path.to_owned()));
@@ -97,8 +103,7 @@ impl Janitor {
 
 impl Drop for Janitor {
     fn drop(&mut self) {
-        self.tell(&Word::Done);
-        *self.pipe.lock().unwrap_or_else(|p| p.into_inner()) = None;
+        self.done();
         let mut child = self.child.lock().unwrap_or_else(|p| p.into_inner());
         let _ = child.wait();
     }

@@ -5,8 +5,8 @@ use crate::attest::canary::Canaries;
 use crate::attest::container::{self, Job};
 use crate::attest::janitor::Janitor;
 use crate::attest::{controls, outside, venue};
-use crate::cli::GateChoice;
 use crate::clock;
+use crate::engine::gate::GateChoice;
 use crate::engine::{Engine, EngineError, ImageNames};
 use crate::failure::Failure;
 use crate::image::Image;
@@ -17,7 +17,7 @@ use crate::sandbox::seccomp::Seccomp;
 use std::time::{Duration, Instant};
 use tki_evidence::calibrate;
 use tki_evidence::catalogue;
-use tki_evidence::evidence::{ImageIdentity, Inventory, Sandbox, Tool};
+use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Sandbox, Tool};
 use tki_evidence::stamp::{hex, sha256_hex};
 use tki_evidence::venue::VenueRules;
 
@@ -49,6 +49,8 @@ pub struct Plan<'a> {
     pub gate: GateChoice,
     /// Who tidies up should we be killed.
     pub janitor: &'a Janitor,
+    /// The verifying party's request, whose nonce goes through the container.
+    pub request: Option<RequestBinding>,
 }
 
 /// A random id that sorts by time.
@@ -62,6 +64,11 @@ pub fn new_run_id(now: u64) -> Result<String, Failure> {
 
 /// Random bytes in hex.
 pub fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
+    Ok(hex(&random_bytes::<BYTES>()?))
+}
+
+/// Random bytes.
+pub fn random_bytes<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {
     let mut bytes = [0u8; BYTES];
     let mut filled = 0;
     while filled < BYTES {
@@ -72,7 +79,7 @@ pub fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
             Err(error) => return Err(Failure::internal("random", format!("getrandom: {error}"))),
         }
     }
-    Ok(hex(&bytes))
+    Ok(bytes)
 }
 
 /// What is left until a deadline; the error if nothing is. `during` says what
@@ -151,7 +158,10 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         nobodys_after,
         canary_file: &canaries.file,
         canary_variable: &canaries.variable,
-        nonce: random_hex::<32>()?,
+        nonce: match &plan.request {
+            Some(request) => request.nonce.clone(),
+            None => random_hex::<32>()?,
+        },
     };
     let outcome = container::run(engine.as_mut(), &job, Some(progress))?;
     // What the container was made with, not what the engine would have chosen.
@@ -217,6 +227,7 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         host_namespaces: outside::own_namespaces(),
         outcome,
         controls,
+        request: plan.request.clone(),
         run_id: run_id.clone(),
     };
     Ok(Bundle::new(recorded))

@@ -162,8 +162,14 @@ fn take_away(base: &Path, mounted: bool) {
     }
 }
 
+/// Where an engine may put what it needs until the container has started. It is
+/// called like the others, and locked like them, so that `clean` finds it.
+pub fn beside(run_id: &str) -> PathBuf {
+    parent().join(format!("{PREFIX}{run_id}-engine"))
+}
+
 /// Where scratch directories are made: a place that engines see too.
-pub fn parent() -> PathBuf {
+fn parent() -> PathBuf {
     let candidates = [
         Some(PathBuf::from("/run")),
         std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),

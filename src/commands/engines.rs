@@ -1,9 +1,10 @@
 //! `tki-attest engines`.
 
 use crate::attest::run::{Plan, attest, time_left};
-use crate::cli::{Common, EngineArgs, EngineName, EnginesArgs, Format, GateChoice};
+use crate::cli::{Common, EngineArgs, EngineName, EnginesArgs, Format};
 use crate::commands::output;
 use crate::commands::shared::{self, CANDIDATES, Connector};
+use crate::engine::gate::GateChoice;
 use crate::engine::{EngineFacts, GateKind, ImageNames};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -115,6 +116,7 @@ fn tried(args: &EngineArgs, connector: &Connector, common: Common) -> Result<Str
         runtime: None,
         gate: GateChoice::Auto,
         janitor: &janitor,
+        request: None,
     };
     let connect = || connector.connect(time_left(deadline, "connecting")?);
     let mut progress = Progress::new(true, Paint::stderr(common.color));

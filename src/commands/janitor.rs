@@ -1,7 +1,7 @@
 //! The janitor's way to the engine.
 
 use crate::attest::janitor;
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, EngineName};
 use crate::commands::shared;
 use clap::Parser;
 use std::process::ExitCode;
@@ -17,8 +17,13 @@ pub fn main() -> ExitCode {
     let Command::Clean(args) = cli.command else {
         return ExitCode::from(2);
     };
+    let connector = shared::Connector::new(&args.engine, None);
     janitor::main(|run_id| {
-        let Ok(mut engine) = shared::connect(&args.engine) else {
+        // A keeper takes its container away by itself.
+        if matches!(args.engine.engine, EngineName::Embedded | EngineName::Bwrap) {
+            return false;
+        }
+        let Ok(mut engine) = connector.connect(args.engine.timeout) else {
             return false;
         };
         let Ok(found) = engine.leftovers() else {

@@ -2,14 +2,22 @@
 
 mod build;
 mod clean;
+mod completions;
+mod diff;
 mod engines;
+mod gate;
+mod inputs;
 pub mod janitor;
+mod keygen;
 mod output;
 mod packet;
 mod probes;
+mod request;
+mod results;
 mod run;
 mod seccomp;
 mod shared;
+mod sign;
 mod survey;
 mod verify;
 
@@ -24,6 +32,13 @@ pub fn execute(cli: Cli) -> Result<Exit, Failure> {
         Command::Build(args) => build::execute(&args, common),
         Command::Run(args) => run::execute(&args, common),
         Command::Verify(args) => verify::execute(&args, common),
+        Command::Request(args) => request::execute(&args, common),
+        Command::Sign(args) => sign::execute(&args, common),
+        Command::Gate(args) => gate::execute(&args, common),
+        Command::Diff(args) => diff::execute(&args, common),
+        Command::Keygen(args) => keygen::execute(&args, common),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => completions::man(&args),
         Command::Probes(args) => probes::execute(&args, common),
         Command::Seccomp(args) => seccomp::execute(&args.command, common),
         Command::Engines(args) => engines::execute(&args, common),

@@ -4,11 +4,12 @@ use crate::attest::bundle::{self, Written};
 use crate::attest::run::{Plan, attest, time_left};
 use crate::attest::venue;
 use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
+use crate::clock;
 use crate::commands::shared::{CANDIDATES, Connector};
-use crate::commands::{output, packet, shared};
+use crate::commands::{inputs, output, packet, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::image::embedded;
+use crate::image::{Image, embedded};
 use crate::packet::Why;
 use crate::report::engines::{self, Column};
 use crate::report::evidence as report;
@@ -17,12 +18,16 @@ use crate::report::table::Paint;
 use crate::report::text::printable;
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
-use crate::verify::step::Step;
-use crate::verify::{Decision, Inputs, Outcome, verify};
+use crate::trust::envelope_file;
+use crate::trust::keys::Key;
+use crate::verify::artifacts::Source;
+use crate::verify::inputs::Clock;
+use crate::verify::pipeline::contradiction;
+use crate::verify::{Bundle, Inputs, verify};
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
-use tki_evidence::evidence::Status;
+use tki_evidence::evidence::{Evidence, RequestBinding, Status};
 use tki_evidence::venue::VenueRules;
 
 /// Builds, launches, probes, writes and verifies, on one engine or on all. Where
@@ -57,13 +62,23 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
             None => Limits::default(),
         },
     };
-    let rules = venue::rules(args.venue_rules.as_deref())?;
+    let venue_rules = venue::rules(args.venue_rules.as_deref())?;
     bundle::prepare_folder(&args.out)?;
+    // A passphrase is asked for before anything is launched.
+    let key = args.sign.as_deref();
+    let key = key.map(|path| Key::open(path, args.passphrase.passphrase.as_ref()));
+    let key = key.transpose()?;
+    let job = Job {
+        args,
+        profile,
+        venue_rules,
+        key,
+    };
     if args.engine.engine == EngineName::All {
-        return on_all(args, &profile, &rules, common);
+        return on_all(&job, common);
     }
     let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
-    let (written, elapsed_us) = on_one(args, &args.engine, &profile, &rules, &mut progress)?;
+    let (written, elapsed_us) = on_one(&job, &args.engine, &mut progress)?;
     progress.finish();
     let evidence = &written.evidence;
     match args.format {
@@ -82,6 +97,14 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     Ok(exit_of(evidence.status))
 }
 
+/// What is the same for every engine.
+struct Job<'a> {
+    args: &'a RunArgs,
+    profile: Profile,
+    venue_rules: VenueRules,
+    key: Option<Key>,
+}
+
 fn exit_of(status: Status) -> Exit {
     match status {
         Status::SandboxAttested => Exit::Done,
@@ -92,12 +115,8 @@ fn exit_of(status: Status) -> Exit {
 
 /// One engine after the other, then probes × engines. An engine that is not here
 /// is named and is no failure; one that fails is.
-fn on_all(
-    args: &RunArgs,
-    profile: &Profile,
-    rules: &VenueRules,
-    common: Common,
-) -> Result<Exit, Failure> {
+fn on_all(job: &Job, common: Common) -> Result<Exit, Failure> {
+    let args = job.args;
     let mut results = Vec::new();
     for name in CANDIDATES {
         let engine = EngineArgs {
@@ -105,7 +124,7 @@ fn on_all(
             ..args.engine.clone()
         };
         let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
-        let result = on_one(args, &engine, profile, rules, &mut progress);
+        let result = on_one(job, &engine, &mut progress);
         progress.finish();
         results.push((name.name(), result));
     }
@@ -161,12 +180,11 @@ fn on_all(
 
 /// A whole run on one engine, and the time that it took inside.
 fn on_one(
-    args: &RunArgs,
+    job: &Job,
     engine: &EngineArgs,
-    profile: &Profile,
-    rules: &VenueRules,
     progress: &mut Progress,
 ) -> Result<(Written, u64), Failure> {
+    let (args, profile) = (job.args, &job.profile);
     let deadline = Instant::now() + engine.timeout;
     let connector = Connector::new(engine, args.runtime.as_deref());
     connector.settle()?;
@@ -189,7 +207,7 @@ fn on_one(
     });
     let plan = Plan {
         venue: args.venue.name(),
-        venue_rules: rules,
+        venue_rules: &job.venue_rules,
         profile,
         image: &image,
         tag: embedded::TAG,
@@ -199,44 +217,96 @@ fn on_one(
         runtime: args.runtime.as_deref(),
         gate: args.gate,
         janitor: &janitor,
+        request: answer(args, profile, &image)?,
     };
     let bundle = attest(&connect, &plan, progress)?;
+    janitor.done();
     let elapsed_us = bundle.elapsed_us;
     progress.stage("write");
-    Ok((bundle.write(&args.out, self_verify)?, elapsed_us))
+    let sign = job.key.as_ref().map(|key| {
+        |name: &str, bytes: &[u8], evidence: &Evidence| {
+            envelope_file::signed(name, bytes, evidence, key)
+        }
+    });
+    let sign = sign.as_ref().map(|sign| sign as &bundle::Sign);
+    Ok((bundle.write(&args.out, sign, self_verify)?, elapsed_us))
 }
 
 /// Evidence that our own verifier calls false is never written.
 fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
     let inputs = Inputs {
         require_artifacts: true,
+        clock: Clock {
+            now: clock::now(),
+            given: false,
+        },
         ..Inputs::default()
     };
-    let finding = verify("the new evidence", bytes, folder, &inputs)?;
+    let bundle = Bundle {
+        name: "the new evidence".into(),
+        evidence: bytes.to_vec(),
+        envelope: None,
+        artifacts: Source::Folder(folder.to_owned()),
+    };
+    let verification = verify(&bundle, &inputs)?;
     // A leak is a true finding; a stamp or a verdict that does not follow is
     // our own mistake.
-    let ours = [
-        "EV-FORM",
-        "EV-STAMP",
-        "EV-ARTIFACTS",
-        "EV-TRANSCRIPT",
-        "EV-TIME",
-        "EV-DERIVED",
-    ];
-    let is_mistake = |step: &&Step| match step.code {
-        // A control that does not hold is a true finding as well.
-        "EV-CONTROLS" => step.outcome == Outcome::False,
-        code => ours.contains(&code) && step.outcome != Outcome::Ok,
-    };
-    let mistake = finding.steps.iter().find(is_mistake);
-    match mistake {
-        Some(step) if finding.decision != Decision::B4PrimeAccepted => Err(Failure::internal(
+    match contradiction(&verification) {
+        None => Ok(()),
+        Some(step) => Err(Failure::internal(
             "run.self-verify",
             format!(
                 "{}: expected {}, got {}",
                 step.code, step.expected, step.got
             ),
         )),
-        _ => Ok(()),
     }
+}
+
+/// The request, if this run can answer it. What could not be accepted later is
+/// not begun.
+fn answer(
+    args: &RunArgs,
+    profile: &Profile,
+    image: &Image,
+) -> Result<Option<RequestBinding>, Failure> {
+    let Some(path) = &args.request else {
+        return Ok(None);
+    };
+    let (request, sha256) = inputs::request(path)?;
+    for (what, asked, here) in [
+        ("venue", &request.venue, &args.venue.name().to_owned()),
+        ("image", &request.image_digest, &image.manifest_digest),
+        (
+            "seccomp profile",
+            &request.seccomp_sha256,
+            &profile.seccomp.sha256,
+        ),
+    ] {
+        if asked != here {
+            return Err(Failure::blocked(
+                "request.other",
+                format!(
+                    "{}: it asks for {what} {asked}, and here it is {here}",
+                    path.display()
+                ),
+                "run what it asks for, or ask for another request",
+            ));
+        }
+    }
+    if clock::parse_rfc3339(&request.not_after).is_none_or(|end| end < clock::now()) {
+        return Err(Failure::blocked(
+            "request.stale",
+            format!(
+                "{}: answers counted until {}",
+                path.display(),
+                request.not_after
+            ),
+            "ask the verifying party for a new request",
+        ));
+    }
+    Ok(Some(RequestBinding {
+        sha256,
+        nonce: request.nonce,
+    }))
 }

@@ -1,8 +1,9 @@
 //! `tki-attest seccomp lint|explain|derive`.
 
 use crate::attest::run::{Plan, attest};
-use crate::cli::{Common, DeriveArgs, Format, GateChoice, ProfileArgs, SeccompCommand};
+use crate::cli::{Common, DeriveArgs, Format, ProfileArgs, SeccompCommand};
 use crate::commands::{output, shared};
+use crate::engine::gate::GateChoice;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::image::embedded;
@@ -80,6 +81,7 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
                 runtime: None,
                 gate: GateChoice::Off,
                 janitor: &janitor,
+                request: None,
             };
             match attest(&connect, &plan, &mut Progress::new(true, paint)) {
                 // Only the probes count here, not what else happens on the engine.

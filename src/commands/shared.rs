@@ -199,6 +199,7 @@ fn is_elsewhere(error: &EngineError) -> bool {
         EngineError::Unreachable { .. }
             | EngineError::Unusable { .. }
             | EngineError::Permission { .. }
+            | EngineError::Address { .. }
     )
 }
 

@@ -2,6 +2,7 @@
 
 use crate::engine::EngineError;
 use crate::image::Image;
+use std::path::PathBuf;
 use tki_evidence::evidence::{GateReport, Holdings, Runtime};
 use tki_evidence::settings::Settings;
 
@@ -135,6 +136,9 @@ pub struct Launch {
     pub settings: Settings,
     /// The seccomp profile's text, to which `settings.seccomp` is the digest.
     pub seccomp: String,
+    /// A directory that the engine may make on the host if it needs one, until
+    /// the container has started.
+    pub folder: PathBuf,
     /// The OCI runtime to use, if not the engine's own choice.
     pub runtime: Option<String>,
     /// Put an exec gate before the container.

@@ -20,6 +20,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tki_evidence::evidence::GateReport;
 
+/// Who keeps the container from executing anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum GateChoice {
+    /// The launcher where the engine lets it, else the inspector.
+    Auto,
+    /// The launcher, or the run is BLOCKED.
+    Require,
+    /// Only the inspector.
+    Off,
+}
+
 /// The most answers in a container's life: probes try a few dozen execs, and a
 /// supervisor that answers for ever could be kept busy for ever.
 const MOST_ANSWERS: u32 = 4096;

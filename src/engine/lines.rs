@@ -37,7 +37,7 @@ impl Lines {
     }
 
     /// The next line, without its newline.
-    pub fn next(&mut self) -> Option<Vec<u8>> {
+    pub fn pop(&mut self) -> Option<Vec<u8>> {
         self.whole.pop_front()
     }
 
@@ -58,9 +58,9 @@ mod tests {
         lines.take(b"one\ntw").unwrap();
         lines.take(b"o\n\nrest").unwrap();
         for wanted in ["one", "two", ""] {
-            assert_eq!(lines.next().unwrap(), wanted.as_bytes());
+            assert_eq!(lines.pop().unwrap(), wanted.as_bytes());
         }
-        assert_eq!(lines.next(), None);
+        assert_eq!(lines.pop(), None);
         assert_eq!(lines.rest().unwrap(), b"rest");
         assert_eq!(lines.rest(), None);
     }

@@ -1,12 +1,18 @@
 //! What people see: [`progress`] while something runs, tables when it is done
-//! ([`evidence`], [`decision`], [`probes`], [`seccomp`]), and only text that is safe to print.
+//! ([`evidence`], [`decision`], [`diff`], [`probes`], [`seccomp`]), files for others ([`markdown`],
+//! [`junit`], [`binding`], all through [`verification`]), and only text that is safe to print.
 
+pub mod binding;
 pub mod decision;
+pub mod diff;
 pub mod engines;
 pub mod evidence;
+pub mod junit;
+pub mod markdown;
 pub mod probes;
 pub mod progress;
 pub mod seccomp;
 pub mod survey;
 pub mod table;
 pub mod text;
+pub mod verification;

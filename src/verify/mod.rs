@@ -1,11 +1,39 @@
-//! Evidence → decision. No engine, no network, no write, no clock. [`step`] is
-//! what a check came to, [`pipeline`] the checks in their order, [`artifacts`]
-//! the files beside the evidence, [`transcripts`] the conversations among them.
+//! Evidence → decision. No engine, no network, no write, no clock but the one
+//! that is handed in. [`pipeline`] is the order of the checks, one file per
+//! stage does them: [`seal`] (envelope, signature, types, subjects, bytes),
+//! [`artifacts`] and [`transcripts`] (the files beside the evidence),
+//! [`answer`] (request, times), [`origin`] (image, profile, settings),
+//! [`facts`] (witnesses, verdicts), [`conclusions`] (controls, matrix, venue)
+//! and [`demands`] (policy, assurance). [`bundle`] is what is verified,
+//! [`inputs`] what the verifier brings along, [`checks`] what was found so far,
+//! [`many`] many bundles at once.
 
+pub mod answer;
 pub mod artifacts;
+pub mod bundle;
+pub mod checks;
+pub mod conclusions;
+pub mod demands;
+pub mod facts;
+pub mod inputs;
+pub mod many;
+pub mod origin;
 pub mod pipeline;
-pub mod step;
+pub mod seal;
 pub mod transcripts;
 
-pub use pipeline::{Inputs, verify};
-pub use step::{Decision, Finding, Outcome, Step};
+pub use bundle::Bundle;
+pub use inputs::{Inputs, Known};
+pub use pipeline::verify;
+pub use tki_evidence::verification::{Assurance, Decision, Outcome, Step, Verification};
+
+use crate::exit::Exit;
+
+/// The exit code that goes with a decision.
+pub fn exit(decision: Decision) -> Exit {
+    match decision {
+        Decision::B4PrimeAccepted => Exit::Done,
+        Decision::B4PrimeRejected => Exit::Disproved,
+        Decision::B4PrimeBlocked => Exit::Blocked,
+    }
+}

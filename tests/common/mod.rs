@@ -1,5 +1,6 @@
 //! What the tests share.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -156,6 +157,11 @@ pub fn attest(out: &Path, arguments: &[&str]) -> Said {
     if !arguments.contains(&"--controls") {
         command.args(["--controls", "none"]);
     }
+    // Whether Docker takes a gate is found out by trying, which is a container
+    // more than most tests count.
+    if !arguments.contains(&"--gate") && !arguments.contains(&"--engine") {
+        command.args(["--gate", "off"]);
+    }
     run(&mut command)
 }
 
@@ -223,5 +229,18 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// Kills those children of a process that are executed with this argument.
+pub fn kill_children(parent: u32, argument: &str) {
+    let list = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    for pid in list.unwrap_or_default().split_whitespace() {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        if String::from_utf8_lossy(&words).contains(argument)
+            && let Some(pid) = pid.parse().ok().and_then(Pid::from_raw)
+        {
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
 }

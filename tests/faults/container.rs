@@ -19,6 +19,8 @@ fn attest_impostor(behaviour: &str, more: &[&str]) -> Said {
     let mut command = tool();
     command.args([
         "run",
+        "--gate",
+        "off",
         "--controls",
         "none",
         "--venue",
@@ -104,6 +106,8 @@ fn an_end_without_observations_proves_nothing() {
     let mut command = tool();
     command.args([
         "run",
+        "--gate",
+        "off",
         "--controls",
         "none",
         "--venue",
@@ -135,6 +139,8 @@ fn meddle(at: Which, how: &[&str], out: &Path) -> Said {
     let mut command = tool();
     command.args([
         "run",
+        "--gate",
+        "off",
         "--controls",
         "none",
         "--venue",
@@ -182,6 +188,8 @@ fn a_tool_that_slept_through_the_containers_death_does_not_pass() {
     let mut command = tool();
     command.args([
         "run",
+        "--gate",
+        "off",
         "--controls",
         "none",
         "--venue",

@@ -5,7 +5,7 @@ use crate::common::impostor::Bystanders;
 use crate::common::private_engine::PrivateEngine;
 use crate::common::proxy::Request;
 use crate::common::traces::{Before, nothing_written};
-use crate::common::{ENGINE_SOCKET, docker, run, said, tool, whole_engine};
+use crate::common::{ENGINE_SOCKET, docker, kill_children, run, said, tool, whole_engine};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -18,8 +18,8 @@ fn clean(host: &str, arguments: &[&str]) -> String {
     said.stdout
 }
 
-/// `kill -9` between create and start is the one moment after which a
-/// container stays. On an engine of its own, because `--force` would end the
+/// `kill -9` between create and start, of the tool and of its janitor, is the one
+/// thing after which a container stays. On an engine of its own, because `--force` would end the
 /// runs of others.
 #[test]
 fn a_created_container_stays_after_kill_9_until_it_is_cleaned() {
@@ -41,6 +41,7 @@ fn a_created_container_stays_after_kill_9_until_it_is_cleaned() {
     assert!(clean(&[]).contains("kept (in use)"));
     assert!(is_there() && Path::new(&scratch).join("in").is_dir());
 
+    kill_children(held.child.id(), "internal-janitor");
     send(&held.child, Signal::KILL);
     assert_eq!(said(held.child.wait_with_output().unwrap()).status, -1);
     // The start request never reaches the engine: the gate stays shut.

@@ -73,7 +73,8 @@ fn a_signal_at_a_random_moment_leaves_all_or_nothing() {
         let moment = Duration::from_millis(random % 500);
         let proxy = Proxy::plain();
         let mut command = tool();
-        command.args(["run", "--venue", "dev", "--host", &proxy.host(), "--out"]);
+        command.args(["run", "--gate", "off", "--venue", "dev"]);
+        command.args(["--host", &proxy.host(), "--out"]);
         command
             .arg(out.path())
             .stdout(Stdio::piped())

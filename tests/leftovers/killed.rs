@@ -31,6 +31,25 @@ fn after_kill_9_a_running_container_goes_by_itself() {
     before.nothing_new();
 }
 
+/// A container that was created and never started has nobody but the janitor.
+#[test]
+fn after_kill_9_before_the_start_the_janitor_tidies_up() {
+    let _engine = whole_engine();
+    let before = Before::look();
+    let out = tempfile::tempdir().unwrap();
+    let held = Held::at(Request::is_start, Path::new(ENGINE_SOCKET), out.path());
+    let name = held.container();
+    assert!(Path::new(&format!("/run/{name}")).is_dir());
+    send(&held.child, Signal::KILL);
+    assert_eq!(said(held.child.wait_with_output().unwrap()).status, -1);
+    // The start request never reaches the engine: the gate stays shut.
+    eventually("the container is gone", || {
+        docker(&["ps", "-aq", "--filter", &format!("name=^{name}$")]).is_empty()
+    });
+    nothing_written(out.path());
+    before.nothing_new();
+}
+
 #[test]
 fn an_engine_that_is_killed_in_the_middle_of_a_run_leaves_nothing_half_done() {
     let _engine = whole_engine();

@@ -147,7 +147,7 @@ fn no_two_conversations_share_a_nonce() {
         let mut lines = forged.lines("control-lock.ndjson");
         Forgery::set_nonce(&mut lines, &nonce);
         forged.write("control-lock.ndjson", &lines);
-        forged.refused(1, "lock: its nonce is that of another conversation");
+        forged.refused(1, "lock: it belongs to another run or to another control");
     }
 }
 
@@ -166,7 +166,10 @@ fn a_conversation_is_not_used_twice() {
     let mut forged = Forgery::new();
     let path = forged.control("suid-file")["artifact_path"].clone();
     forged.control("hostname")["artifact_path"] = path;
-    forged.refused(1, "hostname: its nonce is that of another conversation");
+    forged.refused(
+        1,
+        "hostname: it belongs to another run or to another control",
+    );
 }
 
 /// The run's own words, cut down to what the control was asked.

@@ -1,10 +1,10 @@
 //! Rules about kernel texts.
 
-use crate::catalogue::{ALLOWED_ENV, DEVICES, ENGINE_FILES, FactRule, IMAGE_FILES, floor};
+use super::memo;
+use crate::catalogue::{ALLOWED_ENV, DEVICES, ENGINE_FILES, FactRule, IMAGE_FILES};
 use crate::evidence::{RawFacts, Verdict};
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, State};
-use crate::seccomp::{About, Rules};
 use crate::syscalls;
 
 type Problem = (Verdict, String);
@@ -67,18 +67,18 @@ pub fn check(rule: FactRule, seen: &Observation, raw: &RawFacts) -> Vec<Problem>
             "absent" => Vec::new(),
             _ => vec![(Verdict::Fail, "the canary is visible inside".into())],
         },
-        FactRule::MountTable => match facts::mounts(&raw.mountinfo) {
+        FactRule::MountTable => match memo::mounts(&raw.mountinfo).as_ref() {
             Err(line) => vec![(Verdict::Unproven, format!("mount table, line {}", line.0))],
             Ok(mounts) => {
-                let mut problems = agree(reading, &facts::mount_summary(&mounts));
-                problems.extend(mount_table(&mounts).into_iter().map(|p| (Verdict::Fail, p)));
+                let mut problems = agree(reading, &facts::mount_summary(mounts));
+                problems.extend(mount_table(mounts).into_iter().map(|p| (Verdict::Fail, p)));
                 problems
             }
         },
-        FactRule::MountFlags => match facts::mounts(&raw.mountinfo) {
+        FactRule::MountFlags => match memo::mounts(&raw.mountinfo).as_ref() {
             Err(line) => vec![(Verdict::Unproven, format!("mount table, line {}", line.0))],
             Ok(mounts) => {
-                let mut problems = agree(reading, &facts::flags_summary(&mounts));
+                let mut problems = agree(reading, &facts::flags_summary(mounts));
                 problems.extend(mounts.iter().filter_map(flags));
                 problems
             }
@@ -320,42 +320,33 @@ fn flags(mount: &Mount) -> Option<Problem> {
 
 /// Holds the sweep against the floor and against the profile.
 fn sweep(reading: &str, profile: &str) -> Vec<Problem> {
-    // A control without any profile is held against the floor alone.
-    let rules = match profile {
-        "" => None,
-        text => match Rules::parse(text.as_bytes()) {
-            Ok(rules) => Some(rules),
-            Err(_) => return vec![(Verdict::Unproven, "the profile cannot be read".into())],
-        },
+    let Some(table) = memo::calls(profile) else {
+        return vec![(Verdict::Unproven, "the profile cannot be read".into())];
     };
     let mut seen = 0;
     let mut through = Vec::new();
     for entry in reading.split(' ') {
         let parsed = entry.split_once('=');
-        let Some((number, answer)) = parsed.and_then(|(n, a)| Some((n.parse().ok()?, a))) else {
+        let Some((number, answer)) = parsed.and_then(|(n, a)| Some((n.parse::<u32>().ok()?, a)))
+        else {
             return vec![(Verdict::Unproven, format!("not a sweep: {entry:?}"))];
         };
         if number != seen {
             return vec![(Verdict::Unproven, format!("number {seen} is missing"))];
         }
         seen += 1;
-        let name = syscalls::name(number).unwrap_or("unknown");
+        let name = || syscalls::name(number).unwrap_or("unknown");
+        let call = usize::try_from(number).ok().and_then(|n| table.get(n));
+        let call = call.copied().unwrap_or(table.unknown());
         if answer == "skipped" {
-            if floor::NOT_TRIED.contains(&name) {
+            if call.not_tried {
                 continue;
             }
-            return vec![(Verdict::Unproven, format!("{name} was not tried"))];
-        }
-        if floor::UNFILTERED.contains(&name) {
-            continue;
+            return vec![(Verdict::Unproven, format!("{} was not tried", name()))];
         }
         let denied = ["EPERM", "ENOSYS", "SIGSYS"].contains(&answer);
-        let by_profile = rules
-            .as_ref()
-            .is_some_and(|rules| rules.about(name) == About::Denied);
-        let must = floor::DENIED.contains(&name) || by_profile;
-        if must && !denied {
-            through.push(format!("{name} ({answer})"));
+        if call.must_be_denied && !denied {
+            through.push(format!("{} ({answer})", name()));
         }
     }
     if seen < syscalls::BEYOND {

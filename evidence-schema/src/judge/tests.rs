@@ -120,7 +120,7 @@ fn good_observations_pass() {
 fn no_observation_is_never_a_pass() {
     for probe in every_probe() {
         assert_eq!(
-            judge(probe, &[], &good_raw()).verdict,
+            judge::<Observation>(probe, &[], &good_raw()).verdict,
             Verdict::Unproven,
             "{}",
             probe.id

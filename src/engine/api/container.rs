@@ -118,7 +118,7 @@ impl<'a> Container<'a> {
     /// The next line of its standard output; `None` when it has ended.
     pub fn receive(&mut self) -> Result<Option<Vec<u8>>, EngineError> {
         loop {
-            if let Some(line) = self.lines.next() {
+            if let Some(line) = self.lines.pop() {
                 return Ok(Some(line));
             }
             let Some(attached) = &mut self.attached else {
@@ -191,16 +191,13 @@ fn remove(api: &mut Api, id: &str) {
             .force(true)
             .v(true)
             .build();
-        // The engine may be removing it already, or may still be creating it.
-        for _ in 0..100 {
+        // The engine may be removing it already, which is a conflict.
+        for _ in 0..500 {
             match docker.remove_container(id, Some(options.clone())).await {
-                Err(Error::DockerResponseServerError {
-                    status_code: 404, ..
-                }) => break,
-                Ok(()) | Err(Error::DockerResponseServerError { .. }) => {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                Err(Error::DockerResponseServerError { status_code, .. }) if status_code != 404 => {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
                 }
-                Err(_) => break,
+                _ => break,
             }
         }
     });

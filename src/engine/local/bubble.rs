@@ -76,6 +76,10 @@ pub fn arguments(
     if let Some((source, target)) = groups {
         add(&["--ro-bind", source, target]);
     }
+    // First, because a file of the host may lie below.
+    for (source, target) in tmpfs {
+        add(&["--bind", source, target]);
+    }
     for bind in &settings.binds {
         let kind = if bind.read_only {
             "--ro-bind"
@@ -83,9 +87,6 @@ pub fn arguments(
             "--bind"
         };
         add(&[kind, &bind.source, &bind.target]);
-    }
-    for (source, target) in tmpfs {
-        add(&["--bind", source, target]);
     }
     for device in &settings.devices {
         if let Some((host, inside)) = device.split_once(':') {

@@ -2,6 +2,7 @@
 //! and taking the groups away again.
 
 use rustix::fs::{Access, access};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -140,7 +141,7 @@ impl Groups {
         };
         let source = place.join("group");
         let shown = fs::create_dir(&source)
-            .and_then(|()| Ok(super::keeper::read_only_bind(folder, &source)?));
+            .and_then(|()| Ok(super::keeper::bwrap::read_only_bind(folder, &source)?));
         shown.map_err(|error| format!("showing the control group: {error}"))?;
         let target = if folder.starts_with(Path::new(ROOT).join("cpu")) {
             "/sys/fs/cgroup/cpu"
@@ -221,6 +222,18 @@ pub fn abandoned(prefix: &str) -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+/// Kills every process in groups of ours.
+pub fn kill_all(folders: &[PathBuf]) {
+    for folder in folders {
+        let list = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+        for pid in list.lines().filter_map(|line| line.parse().ok()) {
+            if let Some(pid) = Pid::from_raw(pid) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
 }
 
 /// Takes groups away. The last process may need a moment to be gone.

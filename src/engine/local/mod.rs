@@ -4,7 +4,7 @@
 
 mod bubble;
 mod cgroup;
-mod filter;
+pub mod filter;
 pub(super) mod host;
 mod job;
 pub mod keeper;
@@ -28,6 +28,7 @@ use cgroup::Support;
 use rustix::fs::{Access, access};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
 
@@ -89,8 +90,13 @@ fn find_program(name: &str) -> Option<PathBuf> {
         .find(|path| access(path, Access::EXEC_OK).is_ok() && path.is_file())
 }
 
-/// The version that bubblewrap tells.
+/// The version that bubblewrap tells, asked once.
 fn bwrap_version() -> Result<String, String> {
+    static TOLD: OnceLock<Result<String, String>> = OnceLock::new();
+    TOLD.get_or_init(ask_bwrap_version).clone()
+}
+
+fn ask_bwrap_version() -> Result<String, String> {
     let output = Command::new("bwrap").arg("--version").output();
     let output = output.map_err(|error| format!("bwrap: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);

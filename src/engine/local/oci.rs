@@ -144,15 +144,7 @@ fn mounts(settings: &Settings, group: &str) -> Vec<Value> {
             "options": ["bind", "private", "ro", "nosuid", "nodev", "noexec"],
         }));
     }
-    for bind in &settings.binds {
-        let access = if bind.read_only { "ro" } else { "rw" };
-        mounts.push(json!({
-            "destination": bind.target,
-            "type": "bind",
-            "source": bind.source,
-            "options": ["rbind", "rprivate", access],
-        }));
-    }
+    // First, because a file of the host may lie below.
     for tmpfs in &settings.tmpfs {
         let options: Vec<&str> = tmpfs.options.split(',').collect();
         mounts.push(json!({
@@ -160,6 +152,15 @@ fn mounts(settings: &Settings, group: &str) -> Vec<Value> {
             "type": "tmpfs",
             "source": "tmpfs",
             "options": options,
+        }));
+    }
+    for bind in &settings.binds {
+        let access = if bind.read_only { "ro" } else { "rw" };
+        mounts.push(json!({
+            "destination": bind.target,
+            "type": "bind",
+            "source": bind.source,
+            "options": ["rbind", "rprivate", access],
         }));
     }
     mounts

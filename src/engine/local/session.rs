@@ -255,7 +255,7 @@ impl Session for LocalSession<'_> {
 
     fn receive(&mut self) -> Result<Option<Vec<u8>>, EngineError> {
         loop {
-            if let Some(line) = self.lines.next() {
+            if let Some(line) = self.lines.pop() {
                 return Ok(Some(line));
             }
             let Some(output) = &mut self.output else {

@@ -265,10 +265,12 @@ fn variables(oci: &Oci) -> Vec<String> {
         .collect()
 }
 
-/// Every bind but the read-only files that engines add by themselves.
+/// Every bind but the files that engines add by themselves. They are read-only
+/// where the root is, and only then.
 fn binds(oci: &Oci) -> Vec<Bind> {
-    let engine_file =
-        |mount: &Mount| ENGINE_FILES.contains(&mount.destination.as_str()) && mount.has("ro");
+    let engine_file = |mount: &Mount| {
+        ENGINE_FILES.contains(&mount.destination.as_str()) && mount.has("ro") == oci.root.readonly
+    };
     let mut binds: Vec<Bind> = oci
         .mounts
         .iter()
@@ -450,7 +452,8 @@ mod tests {
     #[test]
     fn every_weakness_shows() {
         let sound = read(description(), oci());
-        let changes: [(&str, fn(&mut Value)); 14] = [
+        type Change = (&'static str, fn(&mut Value));
+        let changes: [Change; 14] = [
             ("network", |c| {
                 c["linux"]["namespaces"][1]["path"] = json!("/n")
             }),

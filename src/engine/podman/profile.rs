@@ -17,13 +17,11 @@ pub struct ProfileFile {
 }
 
 impl ProfileFile {
-    /// Writes `text` where only this user can change it and Podman can read it,
-    /// whoever it runs as. The directory is locked as every directory of a run
-    /// is, so that `clean` finds it if nobody else takes it away.
-    pub fn write(name: &str, text: &str) -> Result<Self, EngineError> {
-        let folder = scratch::parent().join(format!("{name}-seccomp"));
-        Self::write_into(folder.clone(), text).map_err(|error| {
-            let _ = fs::remove_dir_all(&folder);
+    /// Writes `text` into a new directory, where only this user can change it
+    /// and Podman can read it, whoever it runs as.
+    pub fn write(folder: &Path, text: &str) -> Result<Self, EngineError> {
+        Self::write_into(folder.to_owned(), text).map_err(|error| {
+            let _ = fs::remove_dir_all(folder);
             EngineError::Unusable {
                 engine: "podman",
                 reason: format!("cannot write a profile into {}: {error}", folder.display()),
@@ -82,15 +80,15 @@ mod tests {
 
     #[test]
     fn a_changed_file_is_noticed_and_all_goes_in_the_end() {
-        let name = format!("tki-attest-test-profile-{}", std::process::id());
-        let file = ProfileFile::write(&name, "{}").unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("profile");
+        let file = ProfileFile::write(&folder, "{}").unwrap();
         assert_eq!(file.read_again().unwrap(), b"{}");
         fs::remove_file(file.path()).unwrap();
         assert!(file.read_again().is_err());
         fs::write(file.path(), "{ }").unwrap();
         let error = file.read_again().unwrap_err();
         assert!(error.to_string().contains(&sha256_hex(b"{ }")), "{error}");
-        let folder = file.folder.clone();
         drop(file);
         assert!(!folder.exists());
     }

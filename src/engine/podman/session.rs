@@ -23,7 +23,7 @@ pub fn launch<'a>(
 ) -> Result<Box<dyn Session + 'a>, EngineError> {
     let file = match launch.settings.seccomp.as_str() {
         "unconfined" => None,
-        _ => Some(ProfileFile::write(&launch.name, &launch.seccomp)?),
+        _ => Some(ProfileFile::write(&launch.folder, &launch.seccomp)?),
     };
     let spec = spec::spec(launch, file.as_ref().map(ProfileFile::path));
     let mut container = Container::create(

@@ -1,0 +1,266 @@
+//! The whole of `verify` on bundles that are almost right: a good bundle, edited
+//! along its structure. Whatever comes out, it must not panic, and nothing that
+//! was changed may be accepted as signed.
+//!
+//! `TKI_FUZZ_BUNDLE` names a directory that `fuzz/prepare` makes: evidence,
+//! envelope, artifacts, request and signers of a real run.
+#![no_main]
+
+use arbitrary::{Arbitrary, Unstructured};
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use tki_attest::trust::signers::AllowedSigners;
+use tki_attest::verify::artifacts::Source;
+use tki_attest::verify::inputs::Clock;
+use tki_attest::verify::{Assurance, Bundle, Decision, Inputs, verify};
+use tki_evidence::request::Request;
+use tki_evidence::{stamp, strict};
+
+/// One edit of a JSON document, along its structure.
+#[derive(Arbitrary, Debug)]
+enum Edit {
+    /// Sets the field at this place, counted through the document.
+    Set(u16, Leaf),
+    /// Removes it.
+    Remove(u16),
+    /// Puts a copy of one place into another.
+    Copy(u16, u16),
+    /// Adds a field that nobody knows.
+    Add(u16, String),
+}
+
+/// A value that readers stumble over.
+#[derive(Arbitrary, Debug)]
+enum Leaf {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Float(u8),
+    Text(String),
+    Long(u8),
+    Deep(u8),
+}
+
+/// What is done to the bundle.
+#[derive(Arbitrary, Debug)]
+struct Input {
+    edits: Vec<Edit>,
+    statement: Vec<Edit>,
+    restamp: bool,
+    relist: bool,
+    /// Bytes of a file are changed: which file, where, to what.
+    bytes: Vec<(u8, u32, u8)>,
+    envelope: Option<Vec<u8>>,
+    with_signers: bool,
+    with_request: bool,
+    artifacts: bool,
+}
+
+struct Base {
+    evidence: Value,
+    bytes: Vec<u8>,
+    envelope: Vec<u8>,
+    artifacts: BTreeMap<String, Vec<u8>>,
+    request: Vec<u8>,
+    signers: Vec<u8>,
+}
+
+fn base() -> &'static Base {
+    static BASE: OnceLock<Base> = OnceLock::new();
+    BASE.get_or_init(|| {
+        let folder =
+            std::env::var_os("TKI_FUZZ_BUNDLE").expect("TKI_FUZZ_BUNDLE: see fuzz/prepare");
+        let folder = PathBuf::from(folder);
+        let read = |name: &str| std::fs::read(folder.join(name)).expect(name);
+        let bytes = read("bundle.json");
+        let evidence: Value = serde_json::from_slice(&bytes).expect("evidence");
+        let artifacts = evidence["artifacts"].as_array().expect("artifacts").iter();
+        Base {
+            artifacts: artifacts
+                .map(|artifact| {
+                    let path = artifact["path"].as_str().expect("a path").to_owned();
+                    let bytes = read(&path);
+                    (path, bytes)
+                })
+                .collect(),
+            envelope: read("bundle.intoto.jsonl"),
+            request: read("request.json"),
+            signers: read("signers"),
+            evidence,
+            bytes,
+        }
+    })
+}
+
+impl Leaf {
+    fn value(&self) -> Value {
+        match self {
+            Leaf::Null => Value::Null,
+            Leaf::Bool(value) => (*value).into(),
+            Leaf::Integer(value) => (*value).into(),
+            Leaf::Float(value) => (f64::from(*value) / 3.0).into(),
+            Leaf::Text(text) => text.clone().into(),
+            Leaf::Long(count) => "\u{1b}[31m\u{202e}x"
+                .repeat(usize::from(*count) * 64)
+                .into(),
+            Leaf::Deep(count) => (0..*count).fold(Value::Null, |value, _| vec![value].into()),
+        }
+    }
+}
+
+/// Every place in a document, in its order.
+fn places(value: &Value, at: String, out: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let key = key.replace('~', "~0").replace('/', "~1");
+                places(value, format!("{at}/{key}"), out);
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                places(value, format!("{at}/{index}"), out);
+            }
+        }
+        _ => {}
+    }
+    out.push(at);
+}
+
+fn apply(document: &mut Value, edits: &[Edit]) {
+    let mut all = Vec::new();
+    places(document, String::new(), &mut all);
+    let at = |number: u16| all[usize::from(number) * 7919 % all.len()].clone();
+    for edit in edits.iter().take(8) {
+        match edit {
+            Edit::Set(place, leaf) => {
+                if let Some(value) = document.pointer_mut(&at(*place)) {
+                    *value = leaf.value();
+                }
+            }
+            Edit::Copy(from, to) => {
+                if let Some(copied) = document.pointer(&at(*from)).cloned()
+                    && let Some(value) = document.pointer_mut(&at(*to))
+                {
+                    *value = copied;
+                }
+            }
+            Edit::Add(place, key) => {
+                if let Some(Value::Object(map)) = document.pointer_mut(&at(*place)) {
+                    map.insert(key.clone(), 1.into());
+                }
+            }
+            Edit::Remove(place) => {
+                let place = at(*place);
+                let Some((above, last)) = place.rsplit_once('/') else {
+                    continue;
+                };
+                match document.pointer_mut(above) {
+                    Some(Value::Object(map)) => drop(map.remove(last)),
+                    Some(Value::Array(items)) => {
+                        if let Some(index) = last.parse().ok().filter(|n| *n < items.len()) {
+                            items.remove(index);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn run(input: &Input) {
+    let base = base();
+    let mut artifacts = base.artifacts.clone();
+    let mut document = base.evidence.clone();
+    apply(&mut document, &input.edits);
+    for (file, place, byte) in input.bytes.iter().take(8) {
+        let count = artifacts.len();
+        if let Some(bytes) = artifacts.values_mut().nth(usize::from(*file) % count)
+            && !bytes.is_empty()
+        {
+            let at = *place as usize % bytes.len();
+            bytes[at] = *byte;
+        }
+    }
+    if input.relist
+        && let Some(list) = document["artifacts"].as_array_mut()
+    {
+        for artifact in list {
+            let path = artifact["path"].as_str().unwrap_or_default();
+            if let Some(bytes) = artifacts.get(path) {
+                artifact["bytes"] = bytes.len().into();
+                artifact["sha256"] = stamp::sha256_hex(bytes).into();
+            }
+        }
+    }
+    if input.restamp
+        && let Ok(value) = strict::parse(document.to_string().as_bytes())
+        && document.is_object()
+    {
+        document["evidence_sha256"] = stamp::stamp(value).into();
+    }
+    let unchanged = document == base.evidence;
+    let evidence = if unchanged {
+        base.bytes.clone()
+    } else {
+        document.to_string().into_bytes()
+    };
+    let mut envelope = base.envelope.clone();
+    if !input.statement.is_empty() {
+        let mut value: Value = serde_json::from_slice(&envelope).expect("an envelope");
+        apply(&mut value, &input.statement);
+        envelope = value.to_string().into_bytes();
+    }
+    if let Some(bytes) = &input.envelope {
+        envelope = bytes.clone();
+    }
+    let inputs = Inputs {
+        allowed_signers: input.with_signers.then(|| {
+            let list = AllowedSigners::parse(&base.signers).expect("signers");
+            (list, String::new())
+        }),
+        request: input
+            .with_request
+            .then(|| Request::parse(&base.request).expect("a request")),
+        clock: Clock {
+            now: tki_evidence::time::parse_rfc3339(
+                base.evidence["finished"].as_str().expect("a time"),
+            )
+            .expect("a time"),
+            given: false,
+        },
+        ..Inputs::default()
+    };
+    let same_envelope = envelope == base.envelope;
+    let bundle = Bundle {
+        name: "fuzzed".into(),
+        evidence,
+        envelope: Some(envelope),
+        artifacts: Source::Memory(if input.artifacts {
+            artifacts
+        } else {
+            BTreeMap::new()
+        }),
+    };
+    if let Ok(found) = verify(&bundle, &inputs) {
+        let text = tki_attest::report::markdown::render(&found);
+        assert!(!text.contains('\u{1b}'), "an escape got through");
+        // Only the bytes that were signed are ever called signed.
+        if found.assurance > Assurance::SelfReported {
+            assert!(unchanged, "changed evidence was called signed");
+        }
+        if found.decision == Decision::B4PrimeAccepted && input.with_signers {
+            assert!(unchanged || !same_envelope, "changed evidence was accepted");
+        }
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(input) = Input::arbitrary(&mut Unstructured::new(data)) {
+        run(&input);
+    }
+});

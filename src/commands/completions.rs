@@ -1,0 +1,58 @@
+//! `tki-attest completions` and `tki-attest man`.
+
+use crate::cli::{Cli, CompletionsArgs, ManArgs};
+use crate::commands::output;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::files::replace;
+use clap::CommandFactory;
+use std::path::Path;
+
+/// Prints a completion script.
+pub fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "tki-attest", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Done)
+}
+
+/// Prints the manual page, or writes one per command.
+pub fn man(args: &ManArgs) -> Result<Exit, Failure> {
+    let mut command = Cli::command();
+    // Gives every command its full name.
+    command.build();
+    let Some(folder) = &args.out else {
+        output::print(&String::from_utf8_lossy(&page(command)?))?;
+        return Ok(Exit::Done);
+    };
+    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    let mut pending = vec![command];
+    while let Some(command) = pending.pop() {
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        let path = folder.join(format!("{name}.1"));
+        pending.extend(
+            command
+                .get_subcommands()
+                .filter(|sub| sub.get_name() != "help")
+                .cloned(),
+        );
+        replace(&path, &page(command)?).map_err(|error| unwritable(&path, &error))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn page(command: clap::Command) -> Result<Vec<u8>, Failure> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command)
+        .render(&mut page)
+        .map_err(|error| Failure::internal("man", error.to_string()))?;
+    Ok(page)
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::usage(
+        "out.unwritable",
+        format!("cannot write {}: {error}", path.display()),
+        "give an --out that can be written to",
+    )
+}

@@ -1,0 +1,66 @@
+//! `tki-attest request`.
+
+use crate::attest::run::random_hex;
+use crate::cli::{Common, Format, RequestArgs};
+use crate::clock::{self, rfc3339};
+use crate::commands::{inputs, output};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::files::write_new;
+use crate::image::{embedded, read_identity};
+use crate::sandbox::seccomp::Seccomp;
+use tki_evidence::request::{Request, SCHEMA, built_in_matrix_sha256};
+
+/// Writes what must be answered.
+pub fn execute(args: &RequestArgs, common: Common) -> Result<Exit, Failure> {
+    let now = clock::now();
+    let request = Request {
+        schema: SCHEMA.into(),
+        nonce: random_hex::<32>()?,
+        venue: args.venue.name().into(),
+        image_digest: match &args.image {
+            Some(layout) => read_identity(layout)?.manifest_digest,
+            None => embedded::image()?.manifest_digest,
+        },
+        seccomp_sha256: Seccomp::resolve(&args.seccomp)?.sha256,
+        matrix_sha256: match &args.matrix {
+            Some(path) => inputs::matrix(path)?.1,
+            None => built_in_matrix_sha256(),
+        },
+        issued: rfc3339(now),
+        not_after: rfc3339(args.not_after.unwrap_or(now + args.valid_for)),
+    };
+    let mut bytes = serde_json::to_vec_pretty(&request)
+        .map_err(|error| Failure::internal("json", error.to_string()))?;
+    bytes.push(b'\n');
+    // What could not be read back is not handed out.
+    Request::parse(&bytes).map_err(|error| {
+        Failure::usage(
+            "request.malformed",
+            error.to_string(),
+            "give a time after now",
+        )
+    })?;
+    let path = write_new(&args.out, &bytes).map_err(|error| {
+        Failure::usage(
+            "out.unwritable",
+            format!("cannot write {}: {error}", args.out.display()),
+            "give an --out that can be written to",
+        )
+    })?;
+    match args.format {
+        Format::Json => output::print_json(&request)?,
+        Format::Text if common.quiet => {}
+        Format::Text => output::print(&format!(
+            "request    {}\nnonce      {}\nnot after  {}\n\nhand it to the operator: tki-attest run \
+             --venue {} --request {}\nkeep it for the answer:  tki-attest verify --request {} …\n",
+            path.display(),
+            request.nonce,
+            request.not_after,
+            request.venue,
+            path.display(),
+            path.display()
+        ))?,
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,241 @@
+//! The keeper: this tool, executed again as a process of its own that makes one
+//! container, waits for its end and takes everything away. It is single-threaded
+//! because making a container forks; it has a mount namespace of its own, so
+//! that what it mounts goes when it goes; and it ends the container as soon as
+//! the tool is gone.
+
+pub(super) mod bwrap;
+mod embedded;
+
+use super::job::{Job, Maker, News};
+use super::{cgroup, filter, rootfs, wire};
+use crate::engine::descriptors;
+use crate::engine::gate::Gate;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Mode;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, setsid, waitid,
+};
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::{Read, Seek};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tki_evidence::evidence::GateReport;
+use tki_evidence::stamp::sha256_hex;
+
+/// The first argument that makes this tool a keeper. Not for people.
+pub const ARGUMENT: &str = "internal-keeper";
+
+/// The program inside.
+const PROGRAM: &str = "/tki-inspector";
+
+/// Descriptors that come with a job.
+struct Streams {
+    input: OwnedFd,
+    output: OwnedFd,
+    error: OwnedFd,
+}
+
+/// The keeper's whole life. Standard input is the socket to the tool.
+pub fn main() -> ExitCode {
+    let Ok(socket) = rustix::stdio::stdin().try_clone_to_owned() else {
+        return ExitCode::from(2);
+    };
+    let socket = UnixStream::from(socket);
+    // Ctrl-C is for the tool, which then hangs up.
+    let _ = setsid();
+    // Nothing that the tool's caller left open may reach a container.
+    // SAFETY: a system call on this process's own descriptors.
+    let closed = unsafe { libc::close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as i32) };
+    if closed != 0 {
+        return ExitCode::from(2);
+    }
+    let Ok((job, streams, layers)) = receive(&socket) else {
+        return ExitCode::from(2);
+    };
+    let kept = match job.maker {
+        Maker::Embedded => embedded::keep(&job, streams, &layers, &socket),
+        Maker::Bwrap => bwrap::keep(&job, streams, &layers, &socket),
+    };
+    let news = match kept {
+        Ok((status, gate)) => News::Ended { status, gate },
+        Err(reason) => News::Failed { reason },
+    };
+    let _ = wire::send(&socket, &news);
+    ExitCode::SUCCESS
+}
+
+fn receive(socket: &UnixStream) -> std::io::Result<(Job, Streams, Vec<u8>)> {
+    let (_, descriptors) = descriptors::receive(socket, 1)?;
+    let [input, output, error, layers] =
+        <[OwnedFd; 4]>::try_from(descriptors).map_err(|_| std::io::ErrorKind::InvalidData)?;
+    let job = wire::receive(socket)?;
+    let mut content = Vec::new();
+    let mut file = File::from(layers);
+    file.rewind()?;
+    file.take(rootfs::MAX_BYTES).read_to_end(&mut content)?;
+    let streams = Streams {
+        input,
+        output,
+        error,
+    };
+    Ok((job, streams, content))
+}
+
+/// An error with what failed.
+fn at<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String + '_ {
+    move |error| format!("{what}: {error}")
+}
+
+/// A mount namespace of our own, with a memory file system that holds
+/// everything and goes with us. Gives its place, with the image unpacked.
+fn private_place(job: &Job, layers: &[u8]) -> Result<PathBuf, String> {
+    // SAFETY: the process has one thread and shares nothing by file-system
+    // attributes with another.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+        return Err(at("a mount namespace")(std::io::Error::last_os_error()));
+    }
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(at("making mounts private"))?;
+    let bind = job.settings.binds.first().ok_or("there is no /in")?;
+    let base = Path::new(&bind.source)
+        .parent()
+        .ok_or("/in has no parent")?;
+    let place = base.join("keeper");
+    fs::create_dir(&place).map_err(at("the keeper's directory"))?;
+    let options = CString::new(format!("size={},mode=0711", rootfs::MAX_BYTES)).unwrap_or_default();
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount(
+        "tki-attest",
+        &place,
+        "tmpfs",
+        flags,
+        Some(options.as_c_str()),
+    )
+    .map_err(at("a memory file system"))?;
+    let root = place.join("rootfs");
+    rustix::fs::mkdir(&root, Mode::from_raw_mode(0o755)).map_err(at("the root directory"))?;
+    rootfs::unpack(layers, &job.layers, &root).map_err(at("unpacking the image"))?;
+    Ok(place)
+}
+
+/// The profile as a program; none if the container has no profile.
+fn compiled(job: &Job) -> Result<Option<Vec<libc::sock_filter>>, String> {
+    if job.settings.seccomp == "unconfined" {
+        return Ok(None);
+    }
+    if sha256_hex(job.seccomp.as_bytes()) != job.settings.seccomp {
+        return Err("the profile is not the one that its digest names".into());
+    }
+    let program = filter::compile(&job.seccomp).map_err(at("the seccomp profile"))?;
+    Ok(Some(program))
+}
+
+/// What the profile that was compiled is called afterwards.
+fn profile_digest(job: &Job) -> String {
+    match job.settings.seccomp.as_str() {
+        "unconfined" => "unconfined".into(),
+        _ => sha256_hex(job.seccomp.as_bytes()),
+    }
+}
+
+/// Waits for the end, answers the gate's questions, and ends everything when
+/// the tool is gone. `child` is our own child, `first` the container's process 1.
+fn supervise(
+    child: i32,
+    first: i32,
+    gate_socket: Option<&UnixStream>,
+    socket: &UnixStream,
+) -> Result<(i64, GateReport), String> {
+    let pid = Pid::from_raw(child).ok_or("no process")?;
+    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("watching the container"))?;
+    let mut gate: Option<Gate> = None;
+    let mut waiting_for_gate = gate_socket;
+    let mut tool_is_there = true;
+    loop {
+        let mut fds = vec![PollFd::new(&process, PollFlags::IN)];
+        let listener = gate.as_ref().map(|gate| gate.listener());
+        let places = [
+            tool_is_there.then(|| socket.as_fd()),
+            waiting_for_gate.map(|socket| socket.as_fd()),
+            listener,
+        ];
+        fds.extend(
+            places
+                .iter()
+                .flatten()
+                .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)),
+        );
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(at("waiting")(error)),
+        }
+        let mut events = fds
+            .iter()
+            .map(|fd| !fd.revents().is_empty())
+            .collect::<Vec<_>>()
+            .into_iter();
+        let ended = events.next().unwrap_or(false);
+        let mut ready = places.map(|place| place.is_some() && events.next().unwrap_or(false));
+        drop(fds);
+        if ended {
+            break;
+        }
+        if ready[0] {
+            // The tool never speaks a second time: it has hung up.
+            tool_is_there = false;
+            let _ = pidfd_send_signal(&process, Signal::KILL);
+            if let Some(first) = Pid::from_raw(first) {
+                let _ = rustix::process::kill_process(first, Signal::KILL);
+            }
+        }
+        if std::mem::take(&mut ready[1]) {
+            let received = waiting_for_gate
+                .take()
+                .map(|socket| descriptors::receive(socket, 1));
+            if let Some(Ok((_, mut found))) = received
+                && let (Some(listener), Ok(first)) = (found.pop(), u32::try_from(first))
+            {
+                gate = Some(Gate::new(listener, first));
+            }
+        } else if ready[2]
+            && let Some(watching) = &mut gate
+            && !watching.answer()
+        {
+            break;
+        }
+    }
+    let found =
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED).map_err(at("the container's end"))?;
+    let status = found.as_ref().map_or(-1, |found| {
+        let killed = found
+            .terminating_signal()
+            .map(|signal| 128 + i64::from(signal));
+        let ended = found.exit_status().map(i64::from);
+        killed.or(ended).unwrap_or(-1)
+    });
+    let report = match (&gate, gate_socket) {
+        (Some(gate), _) => gate.report("a filter of the keeper's own asks it"),
+        (None, Some(_)) => GateReport {
+            reason: "the container ended before the gate stood".into(),
+            ..GateReport::default()
+        },
+        (None, None) => GateReport {
+            reason: "no gate was asked for".into(),
+            ..GateReport::default()
+        },
+    };
+    Ok((status, report))
+}
+
+/// Takes away what a keeper that was killed has left on the host: groups, and
+/// processes in them that had not come so far as to go with it.
+pub fn clean_after(name: &str) {
+    let groups = cgroup::named(name);
+    cgroup::kill_all(&groups);
+    cgroup::remove_all(&groups);
+}

@@ -1,0 +1,211 @@
+//! What signs: an OpenSSH Ed25519 key, from a file or held by an agent.
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::files::read_bounded;
+use crate::trust::agent::{self, AgentError};
+use crate::trust::dsse::{Envelope, Signature};
+use crate::trust::passphrase::{self, Source};
+use ed25519_dalek::{Signer as _, SigningKey};
+use ssh_key::private::{Ed25519Keypair, KeypairData};
+use ssh_key::{Cipher, HashAlg, Kdf, LineEnding, PrivateKey, PublicKey};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// The largest key file that is read, in bytes.
+const MAX_KEY: u64 = 64 * 1024;
+
+/// How often a passphrase is stretched; OpenSSH's own number.
+const ROUNDS: u32 = 24;
+
+/// A key that can sign.
+pub struct Key {
+    public: PublicKey,
+    holder: Holder,
+}
+
+enum Holder {
+    File(Box<SigningKey>),
+    Agent,
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "Key({})", self.fingerprint())
+    }
+}
+
+/// A new key, as its two files.
+#[derive(Debug)]
+pub struct NewKey {
+    /// The private file's text.
+    pub private: Zeroizing<String>,
+    /// The public file's text.
+    pub public: String,
+    /// `SHA256:…`
+    pub fingerprint: String,
+}
+
+fn unusable(path: &Path, why: impl std::fmt::Display, next: &str) -> Failure {
+    Failure::usage("key.unusable", format!("{}: {why}", path.display()), next)
+}
+
+impl Key {
+    /// Opens a private key file, or a public one whose private half an agent
+    /// holds.
+    pub fn open(path: &Path, source: Option<&Source>) -> Result<Self, Failure> {
+        let bytes = read_bounded(path, MAX_KEY)
+            .map(Zeroizing::new)
+            .map_err(|error| {
+                Failure::usage(
+                    "key.unreadable",
+                    format!("{}: {error}", path.display()),
+                    "give an OpenSSH Ed25519 key; `tki-attest keygen` makes one",
+                )
+            })?;
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|_| unusable(path, "it is not text", "give an OpenSSH key"))?;
+        if !text.trim_start().starts_with("-----BEGIN") {
+            return Self::with_agent(path, text);
+        }
+        let open = std::fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o077 != 0);
+        if open {
+            return Err(unusable(
+                path,
+                "others may read this private key",
+                "take their rights away with `chmod 600`, and think about whether it is still secret",
+            ));
+        }
+        let not_a_key = |error: ssh_key::Error| {
+            unusable(
+                path,
+                format!("not an OpenSSH private key: {error}"),
+                "give one; `tki-attest keygen` makes one",
+            )
+        };
+        let mut private = PrivateKey::from_openssh(text).map_err(not_a_key)?;
+        if private.is_encrypted() {
+            let passphrase = passphrase::obtain(source, path)?;
+            private = private.decrypt(passphrase.as_bytes()).map_err(|_| {
+                Failure::usage(
+                    "key.passphrase",
+                    format!("{}: this passphrase does not open it", path.display()),
+                    "give the right one",
+                )
+            })?;
+        }
+        let Some(pair) = private.key_data().ed25519() else {
+            return Err(unusable(
+                path,
+                format!("it is a key of kind {}", private.algorithm()),
+                "give an Ed25519 key; `tki-attest keygen` makes one",
+            ));
+        };
+        let signing = SigningKey::from_bytes(&pair.private.to_bytes());
+        // A private half that does not belong to the public one would give
+        // signatures that nobody accepts, and may give the secret away.
+        if signing.verifying_key().to_bytes() != pair.public.0 {
+            return Err(unusable(
+                path,
+                "its two halves do not belong together",
+                "make a new key",
+            ));
+        }
+        Ok(Self {
+            public: private.public_key().clone(),
+            holder: Holder::File(Box::new(signing)),
+        })
+    }
+
+    fn with_agent(path: &Path, text: &str) -> Result<Self, Failure> {
+        let public = PublicKey::from_openssh(text.trim()).map_err(|error| {
+            unusable(
+                path,
+                format!("neither an OpenSSH private key nor a public one: {error}"),
+                "give a private key, or a public one whose private half ssh-agent holds",
+            )
+        })?;
+        if public.key_data().ed25519().is_none() {
+            return Err(unusable(
+                path,
+                format!("it is a key of kind {}", public.algorithm()),
+                "give an Ed25519 key",
+            ));
+        }
+        agent::holds(&public).map_err(agent_failure)?;
+        Ok(Self {
+            public,
+            holder: Holder::Agent,
+        })
+    }
+
+    /// `SHA256:…`, as OpenSSH prints it.
+    pub fn fingerprint(&self) -> String {
+        self.public.fingerprint(HashAlg::Sha256).to_string()
+    }
+
+    /// Signs the envelope's payload and adds the signature to it.
+    pub fn sign(&self, envelope: &mut Envelope) -> Result<(), Failure> {
+        let message = envelope.signed_bytes();
+        let sig = match &self.holder {
+            Holder::File(key) => key.sign(&message).to_bytes().to_vec(),
+            Holder::Agent => agent::sign(&self.public, &message).map_err(agent_failure)?,
+        };
+        let made_by_us = self.public.key_data().ed25519().is_some_and(|public| {
+            ed25519_dalek::VerifyingKey::from_bytes(&public.0)
+                .is_ok_and(|key| crate::trust::dsse::is_good(&key, &message, &sig))
+        });
+        if !made_by_us {
+            return Err(Failure::new(
+                Exit::Usage,
+                "key.agent",
+                "ssh-agent gave a signature that is not this key's",
+                "restart ssh-agent and add the key again",
+            ));
+        }
+        envelope.signatures.push(Signature {
+            keyid: self.fingerprint(),
+            sig,
+        });
+        Ok(())
+    }
+}
+
+fn agent_failure(error: AgentError) -> Failure {
+    Failure::usage(
+        "key.agent",
+        error.to_string(),
+        "start ssh-agent, add the key with `ssh-add`, and see that SSH_AUTH_SOCK is set",
+    )
+}
+
+/// A new key from 32 random bytes, encrypted if there is a passphrase.
+pub fn generate(
+    seed: &[u8; 32],
+    salt: [u8; 16],
+    comment: &str,
+    passphrase: Option<&str>,
+) -> Result<NewKey, Failure> {
+    let broken = |error: ssh_key::Error| Failure::internal("key.generate", error.to_string());
+    let pair = KeypairData::Ed25519(Ed25519Keypair::from_seed(seed));
+    let mut private = PrivateKey::new(pair, comment).map_err(broken)?;
+    let public = private.public_key().clone();
+    if let Some(passphrase) = passphrase {
+        let check = u32::from_be_bytes([salt[0], salt[5], salt[10], salt[15]]);
+        let kdf = Kdf::Bcrypt {
+            salt: salt.to_vec(),
+            rounds: ROUNDS,
+        };
+        private = private
+            .encrypt_with(Cipher::Aes256Ctr, kdf, check, passphrase)
+            .map_err(broken)?;
+    }
+    let mut text = public.to_openssh().map_err(broken)?;
+    text.push('\n');
+    Ok(NewKey {
+        private: private.to_openssh(LineEnding::LF).map_err(broken)?,
+        public: text,
+        fingerprint: public.fingerprint(HashAlg::Sha256).to_string(),
+    })
+}

@@ -1,0 +1,207 @@
+//! Witnesses, inventory, and verdicts recomputed from the recorded facts.
+
+use crate::verify::Outcome;
+use crate::verify::checks::Checks;
+use tki_evidence::catalogue;
+use tki_evidence::derive;
+use tki_evidence::evidence::{Evidence, OutsideFacts, Status, Verdict};
+use tki_evidence::matrix::Matrix;
+
+/// Every fact that two witnesses share.
+pub fn witnesses(checks: &mut Checks, evidence: &Evidence) {
+    let rows = &evidence.witnesses.agreement;
+    let disagreement: Vec<String> = rows
+        .iter()
+        .filter(|row| !row.agree)
+        .map(|row| {
+            let said = |what: &Option<String>| what.clone().unwrap_or_else(|| "-".into());
+            format!(
+                "{}: inside {}, outside {}, configured {}",
+                row.fact,
+                said(&row.inside),
+                said(&row.outside),
+                said(&row.configured)
+            )
+        })
+        .collect();
+    let outcome = if !disagreement.is_empty() {
+        Outcome::False
+    } else if rows.is_empty() {
+        Outcome::Blocked
+    } else {
+        Outcome::Ok
+    };
+    let got = if disagreement.is_empty() {
+        format!("{} shared facts", rows.len())
+    } else {
+        disagreement.join("; ")
+    };
+    checks.add(
+        "EV-WITNESSES",
+        outcome,
+        "agreement on every fact that two witnesses share",
+        got,
+        "witnesses",
+        "two views of the same container contradict each other: reject it",
+    );
+}
+
+/// The host's own view; where it could not be had, nothing stands in for it.
+pub fn outside(checks: &mut Checks, evidence: &Evidence) {
+    let view = &evidence.witnesses.outside;
+    let nothing = evidence.raw.outside == OutsideFacts::default();
+    let (outcome, got) = match (view.available, nothing) {
+        (true, false) => (Outcome::Ok, format!("{} facts", view.facts.len())),
+        (true, true) => (
+            Outcome::False,
+            "it is said to be there, and is empty".into(),
+        ),
+        (false, true) => (Outcome::NotChecked, view.source.clone()),
+        (false, false) => (
+            Outcome::False,
+            "it is said to be missing, and is there".into(),
+        ),
+    };
+    checks.add(
+        "EV-OUTSIDE",
+        outcome,
+        "the container as its host saw it",
+        got,
+        "witnesses.outside",
+        "run as root on the engine's own host if you need the host as a witness",
+    );
+}
+
+/// Nothing but our own image changed on the engine.
+pub fn inventory(checks: &mut Checks, evidence: &Evidence) {
+    let unchanged = derive::unchanged(&evidence.inventory);
+    let (outcome, got) = if unchanged {
+        (Outcome::Ok, "unchanged")
+    } else {
+        (Outcome::Blocked, "changed")
+    };
+    checks.add(
+        "EV-INVENTORY",
+        outcome,
+        "nothing but our own image changed on the engine",
+        got,
+        "inventory",
+        "something else changed on the engine at the same time: run again when it is quiet",
+    );
+}
+
+/// Exactly the required probes.
+pub fn probe_set(checks: &mut Checks, evidence: &Evidence) {
+    let required = catalogue::required(!evidence.controls.is_empty());
+    let wanted: Vec<&str> = required.map(|probe| probe.id).collect();
+    let found: Vec<&str> = evidence
+        .probes
+        .iter()
+        .map(|probe| probe.probe_id.as_str())
+        .collect();
+    checks.add(
+        "EV-PROBES",
+        if wanted == found {
+            Outcome::Ok
+        } else {
+            Outcome::Blocked
+        },
+        wanted.join(" "),
+        found.join(" "),
+        "probes",
+        "exactly the required probes, once each and in order, must be there: ask for a new run",
+    );
+}
+
+/// Derives everything again. A verdict that does not follow from the facts
+/// is a false statement, whoever made it.
+pub fn derived(checks: &mut Checks, evidence: &Evidence) {
+    let mut again = evidence.clone();
+    derive::derive(&mut again, Matrix::built_in());
+    let difference = first_difference(evidence, &again);
+    let (outcome, got) = match difference {
+        None => (Outcome::Ok, "the same".to_owned()),
+        Some(difference) => (Outcome::False, difference),
+    };
+    checks.add(
+        "EV-DERIVED",
+        outcome,
+        "verdicts, witnesses, matrix, summary and status that follow from the recorded facts",
+        got,
+        "the whole bundle",
+        "what the bundle concludes does not follow from what it records: reject it",
+    );
+}
+
+/// One step per probe, and the status of the run.
+pub fn verdicts(checks: &mut Checks, evidence: &Evidence) {
+    for probe in &evidence.probes {
+        let outcome = match probe.verdict {
+            Verdict::Pass => Outcome::Ok,
+            Verdict::Unproven => Outcome::Blocked,
+            Verdict::Fail => Outcome::False,
+        };
+        let got = match outcome {
+            Outcome::Ok => probe.errno_or_exit.clone(),
+            _ => format!("{}: {}", probe.verdict.name(), probe.reasons.join("; ")),
+        };
+        let next = match outcome {
+            Outcome::False => "this boundary leaks: do not use the sandbox",
+            _ => "find out why it could not be proven, then run again",
+        };
+        checks.add(
+            "EV-VERDICT",
+            outcome,
+            probe.expected.clone(),
+            got,
+            &probe.probe_id,
+            next,
+        );
+    }
+    let status = evidence.status;
+    let outcome = match status {
+        Status::SandboxAttested => Outcome::Ok,
+        Status::SandboxAttestationPartial => Outcome::Blocked,
+        Status::SandboxAttestationFailed => Outcome::False,
+    };
+    checks.add(
+        "EV-STATUS",
+        outcome,
+        Status::SandboxAttested.name(),
+        status.name(),
+        "status",
+        "the run itself did not come to an attestation",
+    );
+}
+
+/// Where two evidences differ first, for a person.
+fn first_difference(said: &Evidence, derived: &Evidence) -> Option<String> {
+    for (said, derived) in said.probes.iter().zip(&derived.probes) {
+        if said != derived {
+            return Some(format!(
+                "{} says {} but {} follows{}",
+                said.probe_id,
+                said.verdict.name(),
+                derived.verdict.name(),
+                if said.verdict == derived.verdict {
+                    " (another field of it differs)"
+                } else {
+                    ""
+                }
+            ));
+        }
+    }
+    let parts = [
+        ("controls", said.controls == derived.controls),
+        ("witnesses", said.witnesses == derived.witnesses),
+        ("inventory", said.inventory == derived.inventory),
+        ("matrix", said.matrix == derived.matrix),
+        ("summary", said.summary == derived.summary),
+        ("status", said.status == derived.status),
+        ("not_proven", said.not_proven == derived.not_proven),
+    ];
+    parts
+        .iter()
+        .find(|(_, same)| !same)
+        .map(|(name, _)| format!("{name} does not follow"))
+}

@@ -1,0 +1,87 @@
+//! Policies that tighten, and one that loosens.
+
+use super::bases::{full, plain};
+use crate::common::{root, verify};
+use std::fs;
+
+#[test]
+fn a_policy_that_demands_what_is_there_is_met() {
+    let copy = full().copy();
+    let policy = copy.folder.path().join("policy.toml");
+    fs::write(
+        &policy,
+        "schema = \"tki-attest/policy/v1\"\n\
+         required_probes = [\"PR-NET-1\", \"XP-LIM-PIDS\"]\n\
+         required_controls = [\"all\"]\n\
+         engines = [\"docker\"]\n\
+         gate = \"inspector\"\n\
+         assurance = \"signed-fresh\"\n\
+         threshold = 1\n\
+         max_age = \"24h\"\n\
+         venues = [\"vps\"]\n\
+         require_artifacts = true\n\
+         [minimum_layers]\n\
+         PR-NET-1 = 1\n\
+         [kernels]\n\
+         minimum = \"4.19\"\n\
+         refused = [\"5.16.\"]\n",
+    )
+    .unwrap();
+    let said = copy.verify(&["--policy", policy.to_str().unwrap()]);
+    said.succeeded();
+    let met = said
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("ok          EV-POLICY"));
+    assert_eq!(met.count(), 10, "{said:?}");
+}
+
+#[test]
+fn the_example_in_the_documentation_is_a_policy() {
+    let text = fs::read_to_string(root().join("docs/policy.md")).unwrap();
+    let example = text
+        .split("```toml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let copy = full().copy();
+    let policy = copy.folder.path().join("policy.toml");
+    fs::write(&policy, example).unwrap();
+    let said = copy.verify(&["--policy", policy.to_str().unwrap()]);
+    said.succeeded();
+    assert!(said.stdout.contains("EV-POLICY"), "{said:?}");
+}
+
+/// What is loosened is repeated with the decision, and a lie stays a lie.
+#[test]
+fn a_weaker_bar_is_said_with_the_decision() {
+    let copy = plain().copy();
+    let policy = copy.folder.path().join("policy.toml");
+    fs::write(
+        &policy,
+        "schema = \"tki-attest/policy/v1\"\n[weaker]\nsteps = [\"EV-VENUE\"]\n",
+    )
+    .unwrap();
+    fs::remove_file(copy.envelope()).unwrap();
+    let mut value = plain().value.clone();
+    value["venue_facts"]["operating_system"] = "Docker Desktop".into();
+    crate::verify::write_restamped(&copy.path, value.clone());
+    assert_eq!(verify(&copy.path, &[]).status, 3);
+    let flags = ["--policy", policy.to_str().unwrap(), "--allow-weaker"];
+    verify(&copy.path, &flags[..2]).failed(2, "policy.weaker");
+    let said = verify(&copy.path, &flags);
+    said.succeeded();
+    assert!(said.stdout.contains("WAIVED      EV-VENUE"), "{said:?}");
+    assert!(
+        said.stdout.contains("WEAKER THAN THE BUILT-IN BAR"),
+        "{said:?}"
+    );
+    let json = verify(&copy.path, &[&flags[..], &["--format", "json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["weaker"].as_array().unwrap().len(), 1, "{json}");
+    value["venue"] = "moon".into();
+    crate::verify::write_restamped(&copy.path, value);
+    assert_eq!(verify(&copy.path, &flags).status, 1);
+}
