@@ -5,6 +5,7 @@
 use crate::catalogue;
 use crate::controls;
 use crate::time;
+use crate::venue::{self, VenueRule, VenueRules};
 use crate::verification::Assurance;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,9 @@ pub struct Policy {
     /// Venues that are accepted; empty for every approved one.
     #[serde(default)]
     pub venues: Vec<String>,
+    /// Rules on what makes a venue implausible, instead of the built-in ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub venue_rules: Option<Vec<VenueRule>>,
     /// A bundle without its artifacts is not enough.
     #[serde(default)]
     pub require_artifacts: bool,
@@ -161,6 +165,13 @@ impl Policy {
         all_known("venues", self.venues.iter(), &|name| {
             crate::request::VENUES.contains(&name)
         })?;
+        self.venue_rules()
+            .check()
+            .map_err(|got| PolicyError::Value {
+                field: "venue_rules",
+                got,
+                expected: "rules as in venues.toml",
+            })?;
         let value = |field, got: &str, expected| PolicyError::Value {
             field,
             got: got.into(),
@@ -185,6 +196,17 @@ impl Policy {
         Ok(())
     }
 
+    /// Its rules on venues.
+    pub fn venue_rules(&self) -> VenueRules {
+        match &self.venue_rules {
+            None => VenueRules::built_in().clone(),
+            Some(rules) => VenueRules {
+                schema: venue::SCHEMA.into(),
+                rules: rules.clone(),
+            },
+        }
+    }
+
     /// What it lets pass that the built-in bar does not, one line each.
     pub fn weaknesses(&self) -> Vec<String> {
         let steps = self.weaker.steps.iter();
@@ -195,6 +217,11 @@ impl Policy {
             .collect();
         if self.venues.iter().any(|venue| venue == "dev") {
             lines.push("venue dev is accepted".into());
+        }
+        if let Some(own) = &self.venue_rules {
+            let built_in = VenueRules::built_in().rules.iter();
+            let gone = built_in.filter(|rule| !own.contains(rule));
+            lines.extend(gone.map(|rule| format!("the venue rule {:?} does not count", rule.id)));
         }
         lines
     }

@@ -161,7 +161,8 @@ impl VenueRules {
         Ok(rules)
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Rules that mean nothing would silently demand nothing.
+    pub fn check(&self) -> Result<(), String> {
         if self.schema != SCHEMA {
             return Err(format!("schema is {:?}, not {SCHEMA:?}", self.schema));
         }

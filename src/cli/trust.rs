@@ -50,9 +50,6 @@ pub struct VerifyFlags {
     /// Let the policy ask for less than the built-in bar; the decision repeats it.
     #[arg(long, requires = "policy")]
     pub allow_weaker: bool,
-    /// Other rules on what makes a venue implausible, as a TOML file.
-    #[arg(long, value_name = "FILE")]
-    pub venue_rules: Option<PathBuf>,
     /// Another acceptance matrix than the built-in one.
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,

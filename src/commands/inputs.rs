@@ -1,6 +1,5 @@
 //! What the command line names → what a verifier has in hand.
 
-use crate::attest::venue;
 use crate::cli::{AssuranceLevel, VerifyFlags};
 use crate::clock;
 use crate::failure::Failure;
@@ -26,7 +25,6 @@ pub fn inputs(flags: &VerifyFlags) -> Result<Inputs, Failure> {
     Ok(Inputs {
         image: flags.image.as_deref().map(read_identity).transpose()?,
         seccomp_sha256: seccomp.transpose()?.map(|bytes| sha256_hex(&bytes)),
-        venue_rules: Some(venue::rules(flags.venue_rules.as_deref())?),
         matrix: flags.matrix.as_deref().map(matrix).transpose()?,
         request: flags.request.as_deref().map(request).transpose()?,
         allowed_signers: flags.allowed_signers.as_deref().map(signers).transpose()?,

@@ -62,7 +62,7 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
             None => Limits::default(),
         },
     };
-    let rules = venue::rules(args.venue_rules.as_deref())?;
+    let venue_rules = venue::rules(args.venue_rules.as_deref())?;
     bundle::prepare_folder(&args.out)?;
     // A passphrase is asked for before anything is launched.
     let key = args.sign.as_deref();
@@ -71,7 +71,7 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     let job = Job {
         args,
         profile,
-        rules,
+        venue_rules,
         key,
     };
     if args.engine.engine == EngineName::All {
@@ -101,7 +101,7 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
 struct Job<'a> {
     args: &'a RunArgs,
     profile: Profile,
-    rules: VenueRules,
+    venue_rules: VenueRules,
     key: Option<Key>,
 }
 
@@ -207,7 +207,7 @@ fn on_one(
     });
     let plan = Plan {
         venue: args.venue.name(),
-        venue_rules: &job.rules,
+        venue_rules: &job.venue_rules,
         profile,
         image: &image,
         tag: embedded::TAG,

@@ -1,7 +1,7 @@
 //! Engines: who makes the container. [`contract`] is what any engine must offer,
 //! [`docker`] the Docker Engine, [`podman`] Podman, [`api`] what these two have
-//! in common. Only this folder is asynchronous, and it shows
-//! nothing of that outside: [`driver`] runs one future at a time, under the
+//! in common. This folder is asynchronous, and shows nothing of
+//! that outside: [`driver`] runs one future at a time, under the
 //! run's deadline, and gives way to Ctrl-C.
 
 pub mod api;

@@ -4,7 +4,8 @@ use crate::attest::run::{describe_tool, random_hex};
 use crate::engine::local::compiled_filter;
 use crate::failure::Failure;
 use crate::image::{Image, embedded};
-use crate::sandbox::profile::Profile;
+use crate::packet::template::shell;
+use crate::sandbox::profile::{Limits as SandboxLimits, Profile};
 use crate::sandbox::settings;
 use std::path::Path;
 use tki_evidence::catalogue::CANONICAL;
@@ -16,6 +17,12 @@ use tki_evidence::wire::{Challenge, HostMessage, Limits, PROTOCOL};
 
 /// A file of every Linux host that must not be seen inside.
 const HOST_CANARY: &str = "/etc/os-release";
+
+/// The file with limits other than the usual ones.
+const LIMITS: &str = "limits.toml";
+
+/// Profiles that `run` knows by name.
+const BUILT_IN: [&str; 2] = [tki_evidence::TARGETED_DENY, tki_evidence::DENY_BY_DEFAULT];
 
 /// How long everything may take inside.
 const DEADLINE_MS: u32 = 60_000;
@@ -70,7 +77,7 @@ impl Facts {
                 "give a profile with one action beside its default",
             )
         })?;
-        Ok(vec![
+        let mut files = vec![
             ("challenge.json", self.challenge_line()?),
             ("seccomp.bpf", filter),
             (
@@ -78,7 +85,50 @@ impl Facts {
                 self.profile.seccomp.text.clone().into_bytes(),
             ),
             ("tki-inspector.tar", self.image.archive()),
-        ])
+        ];
+        files.extend(self.limits_file());
+        Ok(files)
+    }
+
+    /// What `run` must be told to use this sandbox, if its files lie in `folder`.
+    pub fn run_flags(&self, folder: &str) -> String {
+        let mut words = vec!["--seccomp".to_owned(), self.profile.seccomp.name.clone()];
+        if !self.is_built_in() {
+            words[1] = format!("{folder}/seccomp.json");
+        }
+        if self.limits_file().is_some() {
+            words.push("--profile".into());
+            words.push(format!("{folder}/{LIMITS}"));
+        }
+        shell(&words)
+    }
+
+    /// The files that [`Self::run_flags`] names.
+    pub fn run_files(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let profile = self.profile.seccomp.text.clone().into_bytes();
+        let profile = (!self.is_built_in()).then_some(("seccomp.json", profile));
+        profile.into_iter().chain(self.limits_file()).collect()
+    }
+
+    fn is_built_in(&self) -> bool {
+        BUILT_IN.contains(&self.profile.seccomp.text.as_str())
+    }
+
+    /// Limits other than the usual ones, as a file for `run --profile`.
+    fn limits_file(&self) -> Option<(&'static str, Vec<u8>)> {
+        let limits = self.profile.limits;
+        let text = format!(
+            "[limits]\npids = {}\nmemory_bytes = {}\ncpu_millis = {}\nnofile = {}\nnproc = {}\n\
+             out_bytes = {}\ntmp_bytes = {}\n",
+            limits.pids,
+            limits.memory_bytes,
+            limits.cpu_millis,
+            limits.nofile,
+            limits.nproc,
+            limits.out_bytes,
+            limits.tmp_bytes
+        );
+        (limits != SandboxLimits::default()).then(|| (LIMITS, text.into_bytes()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::packet::facts::sums;
-use crate::packet::template::fill;
+use crate::packet::template::{cell, fill};
 use crate::packet::{Facts, Packet};
 use crate::sandbox::profile::USER;
 use tki_evidence::catalogue::HOSTNAME;
@@ -33,7 +33,7 @@ pub fn packet(facts: &Facts, folder: &str) -> Result<Packet, Failure> {
         ("id", facts.id.clone()),
         ("version", facts.tool.version.clone()),
         ("manifest", facts.image.manifest_digest.clone()),
-        ("seccomp", facts.profile.seccomp.name.clone()),
+        ("seccomp", cell(&facts.profile.seccomp.name)),
         ("seccomp_sha256", facts.profile.seccomp.sha256.clone()),
         ("pids", limits.pids.to_string()),
         ("folder", folder.to_owned()),

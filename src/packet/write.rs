@@ -49,24 +49,30 @@ pub fn write(
     why: Option<&Why>,
     out: &Path,
 ) -> Result<Written, Failure> {
-    let folder = folder_of(out);
-    let shown = folder.file_name().unwrap_or_default().to_string_lossy();
-    let packet = match audience {
-        Audience::Operator => operator::packet(facts, why, &shown)?,
-        Audience::GithubActions => github::packet(facts)?,
-        Audience::GitlabCi => gitlab::packet(facts)?,
-        Audience::Kubernetes => kubernetes::packet(facts, &shown)?,
-    };
     let failed = |path: &Path, error: std::io::Error| {
         Failure::usage(
             "packet.unwritable",
             format!("{}: {error}", path.display()),
-            "give a path in a directory that can be written to",
+            "give a plain name in a directory that can be written to",
         )
     };
-    if out.file_name().is_none() {
-        return Err(failed(out, std::io::Error::other("it names no file")));
+    // The name stands in command lines and in manifests.
+    let plain = |c: char| c.is_alphanumeric() || "._-+ ".contains(c);
+    let name = out.file_name().and_then(|name| name.to_str());
+    if !name.is_some_and(|name| name.chars().all(plain)) {
+        return Err(failed(
+            out,
+            std::io::Error::other("it names no file of plain characters"),
+        ));
     }
+    let folder = folder_of(out);
+    let shown = folder.file_name().unwrap_or_default().to_string_lossy();
+    let packet = match audience {
+        Audience::Operator => operator::packet(facts, why, &shown)?,
+        Audience::GithubActions => github::packet(facts, &shown)?,
+        Audience::GitlabCi => gitlab::packet(facts, &shown)?,
+        Audience::Kubernetes => kubernetes::packet(facts, &shown)?,
+    };
     let has_files = !packet.files.is_empty();
     if has_files {
         fs::create_dir_all(&folder).map_err(|error| failed(&folder, error))?;

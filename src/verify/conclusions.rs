@@ -6,6 +6,7 @@ use crate::verify::{Inputs, Outcome, transcripts};
 use tki_evidence::calibrate;
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, MatrixRow, Verdict};
+use tki_evidence::policy::Policy;
 use tki_evidence::venue::{self, VenueRules};
 
 /// What must flip is this tool's to say; what did flip follows from the
@@ -103,8 +104,8 @@ pub fn matrix(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) -> Vec<
 /// The claimed venue is approved, and nothing contradicts it.
 pub fn venue(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
     let claimed = evidence.venue.as_str();
-    let built_in = VenueRules::built_in();
-    let rules = inputs.venue_rules.as_ref().unwrap_or(built_in);
+    let rules = inputs.policy().map(Policy::venue_rules);
+    let rules = rules.as_ref().unwrap_or(VenueRules::built_in());
     let signs = venue::signs_by(evidence, rules);
     let accepted = inputs.policy().map_or(&[][..], |policy| &policy.venues);
     let (outcome, got) = if claimed == "dev" {

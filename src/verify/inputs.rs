@@ -6,7 +6,6 @@ use crate::trust::signers::AllowedSigners;
 use tki_evidence::matrix::Matrix;
 use tki_evidence::policy::Policy;
 use tki_evidence::request::Request;
-use tki_evidence::venue::VenueRules;
 use tki_evidence::verification::Assurance;
 
 /// What a verifier has in hand besides the bundle.
@@ -16,8 +15,6 @@ pub struct Inputs {
     pub image: Option<Identity>,
     /// SHA-256 (hex) of the profile that should have been used.
     pub seccomp_sha256: Option<String>,
-    /// Other rules on venues than the built-in ones.
-    pub venue_rules: Option<VenueRules>,
     /// Another matrix than the compiled-in one, and SHA-256 (hex) of its file.
     pub matrix: Option<(Matrix, String)>,
     /// The request that should have been answered, and SHA-256 (hex) of its

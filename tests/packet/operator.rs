@@ -80,8 +80,23 @@ fn a_packet_is_complete_for_this_build() {
 #[test]
 fn route_a_is_what_the_tool_takes() {
     let _engine = shared_engine();
+    let own = tempfile::tempdir().unwrap();
+    let (seccomp, limits) = (own.path().join("own.json"), own.path().join("own.toml"));
+    fs::write(&seccomp, tki_evidence::TARGETED_DENY.to_owned() + "\n").unwrap();
+    fs::write(&limits, "[limits]\npids = 40\n").unwrap();
+    let (seccomp, limits) = (seccomp.to_str().unwrap(), limits.to_str().unwrap());
+    route_a(&[], "deny-by-default", 32);
+    route_a(&["--seccomp", seccomp, "--profile", limits], "seccomp", 40);
+}
+
+fn route_a(arguments: &[&str], profile: &str, pids: i64) {
     let folder = tempfile::tempdir().unwrap();
-    let path = packet(folder.path(), "operator", "packet.md");
+    let path = folder.path().join("packet.md");
+    let mut command = tool();
+    command
+        .args(["packet", "--for", "operator", "--out"])
+        .arg(&path);
+    run(command.args(arguments)).succeeded();
     let text = fs::read_to_string(&path).unwrap();
     std::os::unix::fs::symlink(
         env!("CARGO_BIN_EXE_tki-attest"),
@@ -96,6 +111,15 @@ fn route_a_is_what_the_tool_takes() {
     let lines = lines.replace("--out reports", "--out reports --controls none");
     let said = run(sh.args(["-ec", &lines]).current_dir(folder.path()));
     assert_eq!(said.status, 0, "{said:?}");
+    let evidence = read_json(&evidence_in(&folder.path().join("reports")));
+    assert!(
+        evidence["seccomp_profile"]
+            .as_str()
+            .unwrap()
+            .starts_with(profile),
+        "{profile}"
+    );
+    assert_eq!(evidence["sandbox"]["declared"]["pids_limit"], pids);
     let (_, rest) = text.split_once("## How it will be verified").unwrap();
     let (_, rest) = rest.split_once("```sh\n").unwrap();
     let lines = rest.split_once("\n```").unwrap().0;
@@ -238,7 +262,13 @@ fn a_packet_that_cannot_be_written_is_a_usage_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    for path in [file.join("packet.md"), "/proc/packet.md".into(), "/".into()] {
+    let odd = folder.path().join("a\nb.md");
+    for path in [
+        file.join("packet.md"),
+        "/proc/packet.md".into(),
+        "/".into(),
+        odd,
+    ] {
         let said = run(tool()
             .args(["packet", "--for", "operator", "--out"])
             .arg(&path));

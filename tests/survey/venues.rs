@@ -5,6 +5,7 @@ use crate::common::traces::nothing_written;
 use crate::common::{attest, evidence_in, read_json, run, shared_engine, tool, verify};
 use serde_json::Value;
 use std::fs;
+use tki_evidence::venue::BUILT_IN;
 
 #[test]
 fn a_ci_venue_needs_ci_facts() {
@@ -88,12 +89,30 @@ fn rules_can_be_replaced() {
     attest(&out, &["--venue", "vps"]).succeeded();
     let evidence = evidence_in(&out);
     verify(&evidence, &[]).succeeded();
-    let said = verify(&evidence, &["--venue-rules", &strict]);
+    // A verifying party says so in its policy. Without the built-in rules it asks
+    // for less, and has to say that it means it.
+    let policy = "schema = \"tki-attest/policy/v1\"\n";
+    let as_policy = |rules: &str| policy.to_owned() + &rules.replace("[[rule]]", "[[venue_rules]]");
+    let strict_text = fs::read_to_string(&strict).unwrap().replace(head, "");
+    let alone = file("alone.toml", &as_policy(&strict_text));
+    let said = verify(&evidence, &["--policy", &alone]);
+    said.failed(2, "policy.weaker");
+    assert!(said.stderr.contains("docker-desktop"), "{said:?}");
+    let said = verify(&evidence, &["--policy", &alone, "--allow-weaker"]);
     assert_eq!(said.status, 3, "{said:?}");
     assert!(said.stdout.contains("we do not take Docker"), "{said:?}");
+    let built_in = BUILT_IN.replace(head, "");
+    let more = file(
+        "more.toml",
+        &as_policy(&format!("{built_in}\n{strict_text}")),
+    );
+    let said = verify(&evidence, &["--policy", &more]);
+    assert_eq!(said.status, 3, "{said:?}");
+    let same = file("same.toml", &as_policy(&built_in));
+    verify(&evidence, &["--policy", &same]).succeeded();
 
     let broken = file("broken.toml", &format!("{head}colour = 1\n"));
-    let said = verify(&evidence, &["--venue-rules", &broken]);
+    let said = attest(&out, &["--venue", "vps", "--venue-rules", &broken]);
     said.failed(2, "venues.malformed");
     assert!(said.stderr.contains("line 2, column 1"), "{said:?}");
     let said = attest(&out, &["--venue", "vps", "--venue-rules", "/nowhere"]);

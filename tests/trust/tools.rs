@@ -3,26 +3,13 @@
 //! in-toto's own library (the statement), check-jsonschema (the schemas).
 
 use super::bases::{Copy, full, keys, plain};
-use crate::common::{Said, need, root, said};
+use crate::common::{Said, need, python_tool, root, said};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use tki_attest::trust::dsse::Envelope;
 use tki_attest::trust::signers::AllowedSigners;
-
-/// A program of the virtual environment that `scripts/python-tools` makes.
-fn python_tool(name: &str) -> Command {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| root().join("target"));
-    let program = target.join("venv/bin").join(name);
-    assert!(
-        program.exists(),
-        "{}: missing: `make test` makes it with scripts/python-tools",
-        program.display()
-    );
-    Command::new(program)
-}
 
 fn envelope(copy: &Copy) -> Envelope {
     Envelope::parse(&fs::read(copy.envelope()).unwrap()).unwrap()

@@ -141,8 +141,9 @@ pub fn probe(
             }
         }
     }
-    // `Bearer` itself is no secret, nor is any other short word.
-    secrets.retain(|secret| secret.len() > 6);
+    // The scheme itself is no secret.
+    let scheme = |word: &str| ["bearer", "basic", "token"].contains(&word);
+    secrets.retain(|secret| !scheme(&secret.to_ascii_lowercase()));
     let redactor = Redactor::new(secrets);
     let request = Request {
         method: &route.method,
