@@ -109,9 +109,9 @@ fn attempt(engine: &'static str, name: String, mut calls: Vec<Call>, context: &C
     }
     let call = format!("tki-attest run --venue dev --engine {engine} --controls none");
     let outcome = launch(engine, context);
-    let (works, result) = match &outcome {
-        Ok(Ran { works, said }) => (*works, said.clone()),
-        Err(error) => (false, error.to_string()),
+    let (works, ran, result) = match &outcome {
+        Ok(Ran { works, ran, said }) => (*works, *ran, said.clone()),
+        Err(error) => (false, false, error.to_string()),
     };
     calls.push(Call::new(call, &result));
     surface.evidence = calls;
@@ -123,6 +123,12 @@ fn attempt(engine: &'static str, name: String, mut calls: Vec<Call>, context: &C
         surface.can_collect_logs = Can::yes("through the container's own pipes");
         surface.permission_gap = "none".into();
         surface.usable_as = Some(Use { engine, host: None });
+    } else if ran {
+        surface.can_run = Can::yes("a container ran");
+        surface.can_write_files = Can::yes("the run's evidence was written and removed");
+        surface.can_collect_logs = Can::yes("through the container's own pipes");
+        surface.permission_gap = "a run here proves less than it must: see the evidence".into();
+        surface.decision_note = "it runs, and would not be accepted".into();
     } else {
         surface.can_run = Can::no(result);
         surface.can_write_files = Can::no("nothing could be run");
@@ -137,7 +143,10 @@ fn attempt(engine: &'static str, name: String, mut calls: Vec<Call>, context: &C
 
 /// What came of a run.
 struct Ran {
+    /// Everything was attested.
     works: bool,
+    /// There was a container.
+    ran: bool,
     said: String,
 }
 
@@ -162,6 +171,7 @@ fn launch(engine: &str, context: &Context) -> Result<Ran, ProgramError> {
     };
     Ok(Ran {
         works: ended.status == Some(0),
+        ran: !status.is_empty(),
         said: format!("{}: {said}", ended.how()),
     })
 }
