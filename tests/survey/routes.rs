@@ -11,7 +11,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, Weak};
 
 const HOLD: &str = "C1_DRYRUN_HOLD_NO_GOVERNED_WRITE_CHANNEL";
 const CHANNEL: &str = "C1_DRYRUN_GOVERNED_WRITE_CHANNEL_AVAILABLE";
@@ -256,11 +256,13 @@ fn a_redirection_is_told_and_not_followed() {
     assert_eq!(server.heard().len(), 1);
 }
 
-/// One server for all tests of the database.
-fn database() -> &'static Postgres {
-    static DATABASE: OnceLock<Postgres> = OnceLock::new();
-    DATABASE.get_or_init(|| {
-        let database = Postgres::start();
+/// One server for all tests of the database that run at the same time. It ends
+/// with the last of them: each holds it for as long as it runs.
+fn database() -> Arc<Postgres> {
+    static DATABASE: Mutex<Weak<Postgres>> = Mutex::new(Weak::new());
+    let mut shared = DATABASE.lock().unwrap_or_else(|p| p.into_inner());
+    shared.upgrade().unwrap_or_else(|| {
+        let database = Arc::new(Postgres::start());
         database.owner(
             "CREATE SCHEMA sandbox; \
              CREATE ROLE builder LOGIN PASSWORD 'builders-password'; \
@@ -269,6 +271,7 @@ fn database() -> &'static Postgres {
              ALTER ROLE reader SET default_transaction_read_only = on; \
              CREATE ROLE stranger NOLOGIN;",
         );
+        *shared = Arc::downgrade(&database);
         database
     })
 }
@@ -287,6 +290,7 @@ fn database_host() -> String {
 
 #[test]
 fn a_role_with_a_sandbox_schema_is_a_channel_and_leaves_nothing() {
+    let _database = database();
     let rest = "sandbox_schema = \"sandbox\"\ngoverned = true\nscope = \"C1\"\n";
     let file = File::new(&database_host(), "\"ddl\"", &role("lane", "builder", rest));
     let password = [("PASSWORD", "builders-password")];
@@ -322,6 +326,7 @@ fn a_role_with_a_sandbox_schema_is_a_channel_and_leaves_nothing() {
 
 #[test]
 fn a_role_without_rights_is_told_what_it_lacks() {
+    let _database = database();
     let rest = "governed = true\nisolated = true\nscope = \"C1\"\n";
     let file = File::new(&database_host(), "\"ddl\"", &role("reader", "reader", rest));
     let password = [("PASSWORD", "readers-password")];
