@@ -1,11 +1,10 @@
 //! What somebody else needs to run the sandbox: [`facts`] are the digests of
-//! this build, [`template`] fills them in, and [`operator`], [`github`],
-//! [`gitlab`] and [`kubernetes`] are one audience each, with their texts beside
+//! this build, [`template`] fills them in, and [`operator`], [`ci`] and
+//! [`kubernetes`] are one audience each, with their texts beside
 //! them. [`why`] is the reason why it is needed, [`write`] puts it on disk.
 
+pub mod ci;
 pub mod facts;
-pub mod github;
-pub mod gitlab;
 pub mod kubernetes;
 pub mod operator;
 pub mod template;

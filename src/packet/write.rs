@@ -3,7 +3,7 @@
 use crate::cli::Audience;
 use crate::failure::Failure;
 use crate::files::replace;
-use crate::packet::{Facts, Why, github, gitlab, kubernetes, operator};
+use crate::packet::{Facts, Why, ci, kubernetes, operator};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fs;
@@ -69,8 +69,8 @@ pub fn write(
     let shown = folder.file_name().unwrap_or_default().to_string_lossy();
     let packet = match audience {
         Audience::Operator => operator::packet(facts, why, &shown)?,
-        Audience::GithubActions => github::packet(facts, &shown)?,
-        Audience::GitlabCi => gitlab::packet(facts, &shown)?,
+        Audience::GithubActions => ci::packet(ci::GITHUB, facts, &shown)?,
+        Audience::GitlabCi => ci::packet(ci::GITLAB, facts, &shown)?,
         Audience::Kubernetes => kubernetes::packet(facts, &shown)?,
     };
     let has_files = !packet.files.is_empty();

@@ -33,13 +33,12 @@ impl Support {
         let usable = |folder: &Path| access(folder, Access::WRITE_OK).is_ok();
         let root = Path::new(ROOT);
         if root.join("cgroup.controllers").exists() {
-            let Some(parent) = parent_v2() else {
-                return Self::default();
-            };
-            let offered = fs::read_to_string(parent.join("cgroup.subtree_control"));
+            // Below the root, which is not bound by the rule that a group with
+            // processes has no groups below it.
+            let offered = fs::read_to_string(root.join("cgroup.subtree_control"));
             let offered = offered.unwrap_or_default();
             let has = |name: &str| offered.split_whitespace().any(|word| word == name);
-            if !usable(&parent) {
+            if !usable(root) {
                 return Self::default();
             }
             return Self {
@@ -67,12 +66,6 @@ impl Support {
             Self::default()
         }
     }
-}
-
-/// The group below which ours are made: the root, which is not bound by the
-/// rule that a group with processes has no groups below it.
-fn parent_v2() -> Option<PathBuf> {
-    Some(PathBuf::from(ROOT))
 }
 
 /// Groups for one container.

@@ -66,8 +66,7 @@ impl LocalEngine {
         if maker == Maker::Embedded && support.version == 0 {
             return Err(unusable(
                 "there is no control group that this user may use".into(),
-                "run as root, or as a user with delegated cgroups v2; --engine bwrap goes \
-                 without",
+                "run as root; --engine bwrap goes without control groups",
             ));
         }
         let driver =

@@ -30,12 +30,7 @@ pub const FROZEN: &[&str] = &[
 ];
 
 /// The bundle's config.json. `group` names the control groups.
-pub fn config(
-    settings: &Settings,
-    arguments: &[String],
-    group: &str,
-    userns: Option<&Mapping>,
-) -> Value {
+pub fn config(settings: &Settings, arguments: &[String], group: &str) -> Value {
     let (uid, gid) = ids(&settings.user);
     let capabilities: Vec<String> = settings
         .cap_add
@@ -49,7 +44,7 @@ pub fn config(
             Vec::new()
         }
     };
-    let mut namespaces: Vec<Value> = ["pid", "network", "ipc", "uts", "mount", "cgroup"]
+    let namespaces: Vec<Value> = ["pid", "network", "ipc", "uts", "mount", "cgroup"]
         .iter()
         .map(|kind| json!({ "type": kind }))
         .collect();
@@ -61,11 +56,6 @@ pub fn config(
         "resources": resources(settings),
         "rootfsPropagation": "private",
     });
-    if let Some(map) = userns {
-        namespaces.push(json!({ "type": "user" }));
-        linux["uidMappings"] = json!([{ "containerID": uid, "hostID": map.uid, "size": 1 }]);
-        linux["gidMappings"] = json!([{ "containerID": gid, "hostID": map.gid, "size": 1 }]);
-    }
     linux["namespaces"] = json!(namespaces);
     json!({
         "ociVersion": "1.0.2",
@@ -94,15 +84,6 @@ pub fn config(
         "mounts": mounts(settings, group),
         "linux": linux,
     })
-}
-
-/// Whose ids on the host stand behind the container's user.
-#[derive(Clone, Copy, Debug)]
-pub struct Mapping {
-    /// The host's user id.
-    pub uid: u32,
-    /// The host's group id.
-    pub gid: u32,
 }
 
 fn ids(user: &str) -> (u32, u32) {
@@ -288,7 +269,12 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
             })
             .collect(),
         cap_add: capabilities,
-        cap_drop: vec!["ALL".into()],
+        // Sets that are not named are left as they are.
+        cap_drop: if process["capabilities"].is_object() {
+            vec!["ALL".into()]
+        } else {
+            Vec::new()
+        },
         no_new_privileges: process["noNewPrivileges"] == true,
         seccomp: seccomp.into(),
         system_paths_masked: !list(&linux["maskedPaths"]).is_empty()
@@ -329,7 +315,7 @@ mod tests {
             Path::new("/run/x/out"),
             true,
         );
-        let there = config(&settings, &["/tki-inspector".into()], "x", None);
+        let there = config(&settings, &["/tki-inspector".into()], "x");
         assert_eq!(configured(&there, &settings.seccomp), settings);
         settings.read_only_rootfs = false;
         settings.cap_add = vec!["NET_BIND_SERVICE".into()];
@@ -337,7 +323,7 @@ mod tests {
         settings.devices = vec!["/dev/null:/dev/tki-extra".into()];
         settings.no_new_privileges = false;
         settings.pids_limit = 0;
-        let there = config(&settings, &["/tki-inspector".into()], "x", None);
+        let there = config(&settings, &["/tki-inspector".into()], "x");
         assert_eq!(configured(&there, &settings.seccomp), settings);
     }
 }

@@ -103,6 +103,20 @@ fn below(root: &Path, entry: &Path) -> Result<Option<PathBuf>> {
     Ok((path != root).then_some(path))
 }
 
+/// Makes a place to mount over, a directory or an empty file. The image may hold
+/// links, and following one would lead out of the root: none is followed.
+pub fn mount_point(root: &Path, target: &Path, folder: bool) -> Result<()> {
+    let Some(path) = below(root, target)? else {
+        return Ok(());
+    };
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.is_dir() == folder && !found.is_symlink() => Ok(()),
+        Ok(_) => Err(refused("the image has something else at a mount point")),
+        Err(_) if folder => fs::create_dir(&path),
+        Err(_) => fs::File::create_new(&path).map(drop),
+    }
+}
+
 fn replace(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -184,6 +198,29 @@ mod tests {
         let one = fs::read_to_string(folder.path().join("a/one")).unwrap();
         assert_eq!(one, "new");
         assert!(!folder.path().join("a/two").exists());
+    }
+
+    #[test]
+    fn a_mount_point_follows_no_link() {
+        let (folder, result) = unpack_all(&[layer(&[
+            ("in", EntryType::Symlink, "/tmp"),
+            ("usr", EntryType::Symlink, "/"),
+            ("out/", EntryType::Directory, ""),
+        ])]);
+        result.unwrap();
+        let root = folder.path();
+        let outside = tempfile::tempdir().unwrap();
+        let victim = outside.path().join("victim");
+        fs::write(&victim, "whole").unwrap();
+        let through = Path::new("/usr").join(victim.strip_prefix("/").unwrap());
+        assert!(mount_point(root, &through, false).is_err());
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "whole");
+        assert!(mount_point(root, Path::new("/in"), true).is_err());
+        assert!(mount_point(root, Path::new("/out"), false).is_err());
+        for (target, is_folder) in [("/out", true), ("/a/b", true), ("/c/d", false)] {
+            mount_point(root, Path::new(target), is_folder).unwrap();
+            assert_eq!(root.join(&target[1..]).is_dir(), is_folder);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::engine::gate::{self, Forerunner};
 use crate::engine::local::bubble::{self, Descriptors, SetByKeeper};
 use crate::engine::local::cgroup::{Groups, Support};
 use crate::engine::local::job::{Job, News};
-use crate::engine::local::{filter, find_program, host, oci, wire};
+use crate::engine::local::{filter, find_program, host, oci, rootfs, wire};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, mount, mount_bind, mount_remount};
@@ -219,14 +219,8 @@ fn mount_points<'a>(
     let memory = others.map(|(source, target)| (source.as_str(), target.as_str()));
     let system = [("/proc", "/proc"), ("/dev", "/dev")];
     for (source, target) in system.into_iter().chain(binds).chain(memory) {
-        let place = root.join(target.trim_start_matches('/'));
-        let made = if Path::new(source).is_dir() {
-            fs::create_dir_all(&place)
-        } else {
-            let parent = place.parent().unwrap_or(root);
-            fs::create_dir_all(parent).and_then(|()| File::create(&place).map(drop))
-        };
-        made.map_err(at("a mount point"))?;
+        rootfs::mount_point(root, Path::new(target), Path::new(source).is_dir())
+            .map_err(at("a mount point"))?;
     }
     Ok(())
 }

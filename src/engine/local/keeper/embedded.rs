@@ -31,7 +31,7 @@ pub(super) fn keep(
     let place = private_place(job, layers)?;
     let mut arguments = vec![PROGRAM.to_owned()];
     arguments.extend(job.arguments.iter().cloned());
-    let config = oci::config(&job.settings, &arguments, &job.name, None);
+    let config = oci::config(&job.settings, &arguments, &job.name);
     let text = serde_json::to_string_pretty(&config).map_err(at("the configuration"))?;
     fs::write(place.join("config.json"), &text).map_err(at("the configuration"))?;
     let state = place.join("state");
