@@ -2,9 +2,9 @@
 //! are compared by what their items are called, not by their position.
 
 use serde::Serialize;
+use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeMap;
-use tki_evidence::strict::Value;
 
 /// What a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -102,7 +102,7 @@ fn flatten(place: String, value: &Value, out: &mut BTreeMap<String, String>) {
     match value {
         Value::Null => drop(out.insert(place, "null".into())),
         Value::Bool(value) => drop(out.insert(place, value.to_string())),
-        Value::Integer(value) => drop(out.insert(place, value.to_string())),
+        Value::Number(value) => drop(out.insert(place, value.to_string())),
         Value::String(text) => drop(out.insert(place, text.clone())),
         Value::Object(map) => {
             for (key, value) in map {
@@ -117,7 +117,7 @@ fn flatten(place: String, value: &Value, out: &mut BTreeMap<String, String>) {
         Value::Array(items) => {
             if items
                 .iter()
-                .all(|item| matches!(item, Value::String(_) | Value::Integer(_)))
+                .all(|item| matches!(item, Value::String(_) | Value::Number(_)))
             {
                 let lines: Vec<String> = items.iter().map(scalar).collect();
                 out.insert(place, lines.join("\n"));
@@ -141,7 +141,7 @@ fn flatten(place: String, value: &Value, out: &mut BTreeMap<String, String>) {
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Integer(number) => number.to_string(),
+        Value::Number(number) => number.to_string(),
         _ => String::new(),
     }
 }

@@ -1,10 +1,9 @@
 //! What controls show: whether each of them holds, and what the probes that
 //! failed there stand on.
 
-use crate::catalogue;
 use crate::controls::{self, Control};
 use crate::evidence::{ChangedSetting, ControlResult, ProbeResult, RawFacts, Verdict};
-use crate::judge;
+use crate::judge::{self, Sweeps, Texts};
 use crate::relaxation::{self, Names, SAME};
 use crate::settings::{self, Settings};
 use crate::transcript::Heard;
@@ -13,18 +12,18 @@ use crate::transcript::Heard;
 /// layers stand between it and success, and how many of them at least had to go.
 /// A control that does not hold shows nothing.
 pub fn calibrate(probes: &mut [ProbeResult], controls: &mut [ControlResult], run: &Settings) {
+    let run = Comparable::of(run);
     for control in controls.iter_mut() {
         // What must flip is ours to say, not the bundle's.
         if let Some(known) = controls::find(&control.control) {
-            let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
             control.relaxed = known.relaxed.to_owned();
-            control.layers = list(known.layers);
-            control.probes = controls::probes(known).map(str::to_owned).collect();
-            control.must_flip = list(known.must_flip);
-            control.may_flip = list(known.may_flip);
-            control.blinds = list(known.blinds);
+            set(&mut control.layers, known.layers.iter().copied());
+            set(&mut control.probes, controls::probes(known).map(|p| p.id));
+            set(&mut control.must_flip, known.must_flip.iter().copied());
+            set(&mut control.may_flip, known.may_flip.iter().copied());
+            set(&mut control.blinds, known.blinds.iter().copied());
         }
-        control.holds = control_problems(control, run).is_empty();
+        control.holds = control_problems(control, &run).is_empty();
     }
     for probe in probes {
         let flipping: Vec<&ControlResult> = controls
@@ -53,6 +52,13 @@ pub fn calibrate(probes: &mut [ProbeResult], controls: &mut [ControlResult], run
     }
 }
 
+/// Makes a list say this, and leaves it alone if it does already.
+fn set<'a>(list: &mut Vec<String>, names: impl Iterator<Item = &'a str> + Clone) {
+    if !list.iter().map(String::as_str).eq(names.clone()) {
+        *list = names.map(str::to_owned).collect();
+    }
+}
+
 /// Controls that an engine can run for a container with these settings: a limit
 /// that is not there cannot be relaxed, and not every engine can relax all.
 pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
@@ -61,7 +67,15 @@ pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
             && control
                 .relaxations
                 .contains(&relaxation::Relaxation::CpuQuota);
+        // Root of a user's own Podman is that user on the host, whose other
+        // processes count against a limit that stands in for the group's.
+        let no_room = engine == "podman"
+            && run.pids_limit == 0
+            && control
+                .relaxations
+                .contains(&relaxation::Relaxation::RootUser);
         !no_quota
+            && !no_room
             && !control
                 .impossible_on
                 .iter()
@@ -70,9 +84,26 @@ pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
     controls::CONTROLS.iter().filter(can).collect()
 }
 
+/// A run's own settings, in the form in which a control's are compared with them.
+#[derive(Clone, Debug)]
+pub struct Comparable(Settings);
+
+impl Comparable {
+    /// The settings of a run, as the engine reported them.
+    pub fn of(run: &Settings) -> Self {
+        let input = run.binds.iter().find(|bind| bind.target == "/in");
+        let scratch = input.and_then(|bind| bind.source.strip_suffix("/in"));
+        let names = Names {
+            scratch: scratch.unwrap_or(SAME.scratch),
+            ..SAME
+        };
+        Self(relaxation::comparable(run.clone(), names))
+    }
+}
+
 /// Why a control does not hold, one line each: what flipped or could not be
 /// tried, and settings that changed without being what it relaxes.
-pub fn control_problems(result: &ControlResult, run: &Settings) -> Vec<String> {
+pub fn control_problems(result: &ControlResult, run: &Comparable) -> Vec<String> {
     let Some(control) = controls::find(&result.control) else {
         return vec!["no such control".into()];
     };
@@ -118,28 +149,19 @@ fn named(probes: &[impl AsRef<str>]) -> String {
 /// The settings in which a control's container differs from the run's own, as
 /// the engine reported both.
 pub fn changed(run: &Settings, control: &Settings, names: Names) -> Vec<ChangedSetting> {
-    differences(&as_run(run), &relaxation::comparable(control, names))
+    differences(
+        &Comparable::of(run).0,
+        &relaxation::comparable(control.clone(), names),
+    )
 }
 
 /// The same as it should be: the control's relaxations and nothing else.
-fn expected_changes(control: &Control, run: &Settings) -> Vec<ChangedSetting> {
-    let run = as_run(run);
+fn expected_changes(control: &Control, Comparable(run): &Comparable) -> Vec<ChangedSetting> {
     let mut relaxed = run.clone();
     for relaxation in control.relaxations {
         relaxation::relax(*relaxation, &mut relaxed, SAME);
     }
-    differences(&run, &relaxation::comparable(&relaxed, SAME))
-}
-
-/// The run's own settings, comparable with a control's.
-fn as_run(run: &Settings) -> Settings {
-    let input = run.binds.iter().find(|bind| bind.target == "/in");
-    let scratch = input.and_then(|bind| bind.source.strip_suffix("/in"));
-    let names = Names {
-        scratch: scratch.unwrap_or(SAME.scratch),
-        ..SAME
-    };
-    relaxation::comparable(run, names)
+    differences(run, &relaxation::comparable(relaxed, SAME))
 }
 
 fn differences(run: &Settings, control: &Settings) -> Vec<ChangedSetting> {
@@ -164,18 +186,15 @@ pub struct NotPassed {
 
 /// Judges the probes of a control by the same rules as those of the run itself,
 /// against the profile that stood there.
-pub fn not_passed(control: &Control, heard: &Heard, run: &RawFacts) -> NotPassed {
-    let raw = RawFacts {
-        host_namespaces: run.host_namespaces.clone(),
-        seccomp_profile: control
-            .profile()
-            .map_or_else(|| run.seccomp_profile.clone(), str::to_owned),
-        ..heard.raw.clone()
-    };
-    let mut found = NotPassed::default();
-    for probe in controls::probes(control).filter_map(catalogue::find) {
-        let seen = heard.observations_of(probe.id);
-        match judge::judge(probe, &seen, &raw).verdict {
+pub fn not_passed(control: &Control, heard: &Heard, run: &RawFacts, sweeps: &Sweeps) -> NotPassed {
+    let profile = control.profile().unwrap_or(&run.seccomp_profile);
+    let texts = Texts::new(&heard.raw, &run.host_namespaces, profile, sweeps);
+    let by_probe = heard.by_probe();
+    let (mut found, mut seen) = (NotPassed::default(), Vec::new());
+    for probe in controls::probes(control) {
+        seen.clear();
+        seen.extend(by_probe.of(probe.id));
+        match judge::judge(probe, &seen, &texts).verdict {
             Verdict::Pass => {}
             Verdict::Fail => found.flipped.push(probe.id.to_owned()),
             Verdict::Unproven => found.unproven.push(probe.id.to_owned()),
@@ -189,6 +208,7 @@ pub fn not_passed(control: &Control, heard: &Heard, run: &RawFacts) -> NotPassed
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue;
     use crate::controls::CONTROLS;
     use crate::settings::{Bind, Tmpfs, Ulimit};
 
@@ -295,16 +315,21 @@ mod tests {
         ];
         for control in CONTROLS {
             let result = result_of(control, |_| {});
-            assert_eq!(control_problems(&result, &run), [""; 0], "{}", control.name);
+            assert_eq!(
+                control_problems(&result, &Comparable::of(&run)),
+                [""; 0],
+                "{}",
+                control.name
+            );
             for (index, hidden) in hidden.iter().enumerate() {
                 let result = result_of(control, hidden);
-                let problems = control_problems(&result, &run);
+                let problems = control_problems(&result, &Comparable::of(&run));
                 assert!(!problems.is_empty(), "{}: {index}", control.name);
             }
             let mut silent = result.clone();
             silent.changed.clear();
             let relaxes_a_setting = !result.changed.is_empty();
-            let found = control_problems(&silent, &run);
+            let found = control_problems(&silent, &Comparable::of(&run));
             assert_eq!(!found.is_empty(), relaxes_a_setting, "{}", control.name);
         }
     }
@@ -330,8 +355,9 @@ mod tests {
         let probe = |id: &str| {
             let spec = catalogue::find(id).unwrap();
             let matrix = crate::matrix::Matrix::rev4();
-            let raw = RawFacts::default();
-            crate::derive::probe_result(spec, Vec::new(), &raw, &matrix, String::new())
+            let (raw, sweeps) = (RawFacts::default(), Sweeps::default());
+            let texts = Texts::of_run(&raw, &sweeps);
+            crate::derive::probe_result(spec, Vec::new(), &texts, &matrix, String::new())
         };
         let mut probes = ["PR-NET-1", "PR-NET-2", "PR-EXEC-1", "XP-FD"].map(probe);
         let mut results: Vec<ControlResult> =

@@ -3,26 +3,25 @@
 
 use crate::calibrate;
 use crate::catalogue::{self, ProbeSpec};
-use crate::evidence::{
-    Evidence, Holdings, Inventory, ProbeResult, RawFacts, Status, Summary, Verdict,
-};
-use crate::judge;
+use crate::evidence::{Evidence, Holdings, Inventory, ProbeResult, Status, Summary, Verdict};
+use crate::judge::{self, Sweeps, Texts};
 use crate::matrix::Matrix;
 use crate::observation::Observation;
 use crate::seccomp::is_gated;
 use crate::settings;
 use crate::stamp::sha256_hex;
+use crate::venue;
 use crate::witness;
 
 /// The result of one probe. `artifact_path` is left as it is given.
 pub fn probe_result(
     probe: &ProbeSpec,
     observations: Vec<Observation>,
-    raw: &RawFacts,
+    texts: &Texts,
     matrix: &Matrix,
     artifact_path: String,
 ) -> ProbeResult {
-    let judgement = judge::judge(probe, &observations, raw);
+    let judgement = judge::judge(probe, &observations, texts);
     ProbeResult {
         probe_id: probe.id.into(),
         operation: probe.operation.into(),
@@ -196,6 +195,14 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
                 .to_owned(),
         );
     }
+    for (name, artifact, said) in venue::proofs(&evidence.venue_facts) {
+        if said != venue::ABSENT {
+            lines.push(format!(
+                "What {artifact} says ({name}): it was kept, and not checked. Whose key signed \
+                 it, and that it is about this run, is for the verifying party to find out."
+            ));
+        }
+    }
     if evidence.venue == "dev" {
         lines.push("Anything about an approved venue: this is a developer's machine.".to_owned());
     }
@@ -204,12 +211,14 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
 
 /// Fills in everything that follows from the recorded facts.
 pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
+    let sweeps = Sweeps::default();
+    let texts = Texts::of_run(&evidence.raw, &sweeps);
     for result in &mut evidence.probes {
         if let Some(spec) = catalogue::find(&result.probe_id) {
             *result = probe_result(
                 spec,
                 std::mem::take(&mut result.observations),
-                &evidence.raw,
+                &texts,
                 matrix,
                 std::mem::take(&mut result.artifact_path),
             );

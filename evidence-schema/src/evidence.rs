@@ -165,10 +165,10 @@ pub struct VenueFacts {
     /// The host's chassis: `server`, `laptop`, …, `unknown`.
     pub chassis: String,
     /// What the platform (a cloud or a CI system) signed about the venue:
-    /// `absent`, unless it is given.
+    /// `absent`, or `sha256:…` of the artifact `venue-proof-platform`, unchecked.
     pub platform_signed: String,
-    /// What the hardware (a TPM) signed about the venue: `absent`, unless it is
-    /// given.
+    /// What the hardware (a TPM) signed about the venue: `absent`, or `sha256:…`
+    /// of the artifact `venue-proof-hardware`, unchecked.
     pub hardware: String,
 }
 

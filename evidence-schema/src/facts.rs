@@ -1,36 +1,43 @@
 //! Parsers for the kernel texts that evidence keeps verbatim. Inspector, `run`
 //! and `verify` read them with the same functions. All input is hostile.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// One line of `/proc/self/mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
+pub struct Mount<'a> {
     /// The path within the mounted file system that is its root here.
-    pub root: String,
+    pub root: Cow<'a, str>,
     /// Where it is mounted.
-    pub mount_point: String,
-    /// Options of this mount.
-    pub options: Vec<String>,
+    pub mount_point: Cow<'a, str>,
+    /// Options of this mount, comma-separated.
+    pub options: &'a str,
     /// The file system's type.
-    pub fs_type: String,
-    /// Options of the file system.
-    pub super_options: Vec<String>,
+    pub fs_type: &'a str,
+    /// Options of the file system, comma-separated.
+    pub super_options: &'a str,
     /// Mounts below it appear elsewhere too.
     pub shared: bool,
 }
 
-impl Mount {
+impl Mount<'_> {
     /// Nothing can be written through this mount.
     pub fn is_read_only(&self) -> bool {
-        self.has("ro") || self.super_options.iter().any(|option| option == "ro")
+        self.has("ro") || is_among("ro", self.super_options)
     }
 
     /// This mount carries the option.
     pub fn has(&self, option: &str) -> bool {
-        self.options.iter().any(|own| own == option)
+        is_among(option, self.options)
     }
+}
+
+/// An option is among those that a comma divides.
+fn is_among(option: &str, options: &str) -> bool {
+    let mut options = options.as_bytes().split(|byte| *byte == b',');
+    options.any(|own| own == option.as_bytes())
 }
 
 /// The number (from 1) of the line that is not in the kernel's form.
@@ -38,7 +45,7 @@ impl Mount {
 pub struct BadLine(pub usize);
 
 /// Parses a mount table.
-pub fn mounts(mountinfo: &str) -> Result<Vec<Mount>, BadLine> {
+pub fn mounts(mountinfo: &str) -> Result<Vec<Mount<'_>>, BadLine> {
     let mut mounts = Vec::new();
     for (index, line) in mountinfo.lines().enumerate() {
         mounts.push(mount(line).ok_or(BadLine(index + 1))?);
@@ -49,26 +56,25 @@ pub fn mounts(mountinfo: &str) -> Result<Vec<Mount>, BadLine> {
     Ok(mounts)
 }
 
-fn mount(line: &str) -> Option<Mount> {
+fn mount(line: &str) -> Option<Mount<'_>> {
     let (own, file_system) = line.split_once(" - ")?;
-    let own: Vec<&str> = own.split(' ').collect();
-    let file_system: Vec<&str> = file_system.split(' ').collect();
-    if own.len() < 6 || file_system.len() < 3 {
-        return None;
-    }
-    let list = |text: &str| text.split(',').map(String::from).collect();
+    let mut own = own.split(' ').skip(3);
+    let mut file_system = file_system.split(' ');
     Some(Mount {
-        root: unescape(own[3])?,
-        mount_point: unescape(own[4])?,
-        options: list(own[5]),
-        fs_type: file_system[0].into(),
-        super_options: list(file_system[2]),
-        shared: own[6..].iter().any(|field| field.starts_with("shared:")),
+        root: unescape(own.next()?)?,
+        mount_point: unescape(own.next()?)?,
+        options: own.next()?,
+        shared: own.any(|field| field.starts_with("shared:")),
+        fs_type: file_system.next()?,
+        super_options: file_system.nth(1)?,
     })
 }
 
 /// The kernel writes space, tab, newline and backslash as `\ooo`.
-fn unescape(field: &str) -> Option<String> {
+fn unescape(field: &str) -> Option<Cow<'_, str>> {
+    if !field.contains('\\') {
+        return Some(Cow::Borrowed(field));
+    }
     let mut out = String::new();
     let mut rest = field;
     while let Some(at) = rest.find('\\') {
@@ -78,37 +84,50 @@ fn unescape(field: &str) -> Option<String> {
         rest = &rest[at + 4..];
     }
     out.push_str(rest);
-    Some(out)
+    Some(Cow::Owned(out))
+}
+
+/// Words in one text, with this between any two.
+fn joined<'a>(parts: impl Iterator<Item = &'a str>, between: &str, out: &mut String) {
+    for (index, part) in parts.enumerate() {
+        if index > 0 {
+            out.push_str(between);
+        }
+        out.push_str(part);
+    }
 }
 
 /// A mount table in one line: mount point, access and type of each.
 pub fn mount_summary(mounts: &[Mount]) -> String {
-    let words: Vec<String> = mounts
-        .iter()
-        .map(|mount| {
-            let access = if mount.is_read_only() { "ro" } else { "rw" };
-            alloc::format!("{} {access} {}", mount.mount_point, mount.fs_type)
-        })
-        .collect();
-    words.join("; ")
+    let mut out = String::new();
+    for (index, mount) in mounts.iter().enumerate() {
+        if index > 0 {
+            out.push_str("; ");
+        }
+        let access = if mount.is_read_only() { "ro" } else { "rw" };
+        joined(
+            [&mount.mount_point, access, mount.fs_type].into_iter(),
+            " ",
+            &mut out,
+        );
+    }
+    out
 }
 
 /// A mount table's flags in one line: those that bear on safety.
 pub fn flags_summary(mounts: &[Mount]) -> String {
-    let words: Vec<String> = mounts
-        .iter()
-        .map(|mount| {
-            let mut flags: Vec<&str> = ["ro", "nosuid", "nodev", "noexec"]
-                .into_iter()
-                .filter(|flag| mount.has(flag))
-                .collect();
-            if mount.shared {
-                flags.push("shared");
-            }
-            alloc::format!("{} {}", mount.mount_point, flags.join(","))
-        })
-        .collect();
-    words.join("; ")
+    let mut out = String::new();
+    for (index, mount) in mounts.iter().enumerate() {
+        if index > 0 {
+            out.push_str("; ");
+        }
+        out.push_str(&mount.mount_point);
+        out.push(' ');
+        let flags = ["ro", "nosuid", "nodev", "noexec"].into_iter();
+        let flags = flags.filter(|flag| mount.has(flag));
+        joined(flags.chain(mount.shared.then_some("shared")), ",", &mut out);
+    }
+    out
 }
 
 /// The interfaces that `/proc/net/dev` names.
@@ -142,23 +161,31 @@ pub fn ipv6_routes(route: &str) -> Vec<&str> {
 /// A field of `/proc/self/status`.
 pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        (key == name).then_some(value.trim())
+        let value = line.strip_prefix(name)?.strip_prefix(':')?;
+        Some(value.trim())
     })
+}
+
+/// Every field of `/proc/self/status`, in its order.
+pub fn status_fields(status: &str) -> Vec<(&str, &str)> {
+    let fields = status.lines().filter_map(|line| line.split_once(':'));
+    fields.map(|(name, value)| (name, value.trim())).collect()
 }
 
 /// User ids, group ids and supplementary groups of a status, in one line.
 pub fn identity(status: &str) -> Option<String> {
-    let field = |name: &str| -> Option<String> {
-        let words: Vec<&str> = status_field(status, name)?.split_whitespace().collect();
-        Some(words.join(" "))
-    };
-    Some(alloc::format!(
-        "uid {} gid {} groups {}",
-        field("Uid")?,
-        field("Gid")?,
-        field("Groups")?
-    ))
+    identity_of(|name| status_field(status, name))
+}
+
+/// The same of a status whose fields are at hand.
+pub fn identity_of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let mut out = String::new();
+    for (word, name) in [("uid", "Uid"), (" gid", "Gid"), (" groups", "Groups")] {
+        out.push_str(word);
+        out.push(' ');
+        joined(field(name)?.split_whitespace(), " ", &mut out);
+    }
+    Some(out)
 }
 
 /// The five capability sets of a process.

@@ -16,10 +16,13 @@
 //! A probe is as good as its worst operation.
 
 mod facts;
-mod memo;
+mod profile;
+mod texts;
+
+pub use texts::{Sweeps, Texts};
 
 use crate::catalogue::{Expect, OperationSpec, ProbeSpec};
-use crate::evidence::{RawFacts, Verdict};
+use crate::evidence::Verdict;
 use crate::observation::{Observation, Phase, State};
 use std::borrow::Borrow;
 
@@ -50,20 +53,31 @@ impl Judgement {
 pub fn judge<O: Borrow<Observation>>(
     probe: &ProbeSpec,
     observations: &[O],
-    raw: &RawFacts,
+    texts: &Texts,
 ) -> Judgement {
     let mut judgement = Judgement::pass();
-    for phase in probe.required_phases {
-        for operation in probe.operations {
-            judge_operation(&mut judgement, operation, *phase, observations, raw);
+    let orderly = is_orderly(probe, observations);
+    for (index, phase) in probe.phases.iter().enumerate() {
+        if !probe.required_phases.contains(phase) {
+            continue;
+        }
+        for (number, operation) in probe.operations.iter().enumerate() {
+            let found = if orderly {
+                Ok(observations[index * probe.operations.len() + number].borrow())
+            } else {
+                the_one(observations, operation, *phase)
+            };
+            match found {
+                Ok(seen) => judge_operation(&mut judgement, operation, *phase, seen, texts),
+                Err(why) => {
+                    let place = Place(operation.id, *phase);
+                    judgement.worsen(Verdict::Unproven, format!("{place}: {why}"));
+                }
+            }
         }
     }
     for seen in observations.iter().map(Borrow::borrow) {
-        if !probe
-            .operations
-            .iter()
-            .any(|known| known.id == seen.operation)
-        {
+        if !orderly && !probe.operations.iter().any(|op| op.id == seen.operation) {
             judgement.worsen(
                 Verdict::Unproven,
                 format!("{}: not an operation of this probe", seen.operation),
@@ -71,33 +85,49 @@ pub fn judge<O: Borrow<Observation>>(
         }
     }
     if probe.id == "PR-EXEC-1"
-        && let Some(problem) = facts::lock_problem(raw)
+        && let Some(problem) = facts::lock_problem(texts)
     {
         judgement.worsen(Verdict::Unproven, problem);
     }
     judgement
 }
 
-fn judge_operation<O: Borrow<Observation>>(
-    judgement: &mut Judgement,
+/// Exactly the probe's operations, once each, in its order, phase by phase: then
+/// nothing has to be looked for.
+fn is_orderly<O: Borrow<Observation>>(probe: &ProbeSpec, observations: &[O]) -> bool {
+    let phases = probe.phases.iter();
+    let expected = phases.flat_map(|phase| probe.operations.iter().map(move |op| (*phase, op.id)));
+    let seen = observations.iter().map(Borrow::borrow);
+    seen.map(|seen| (seen.phase, seen.operation.as_str()))
+        .eq(expected)
+}
+
+/// The observation of one operation in one phase, or why there is not exactly one.
+fn the_one<'a, O: Borrow<Observation>>(
+    observations: &'a [O],
     operation: &OperationSpec,
     phase: Phase,
-    observations: &[O],
-    raw: &RawFacts,
-) {
-    // Written out only where there is something to say.
-    let place = Place(operation.id, phase);
+) -> Result<&'a Observation, &'static str> {
     let mut matching = observations
         .iter()
         .map(Borrow::borrow)
         .filter(|seen| seen.phase == phase && seen.operation == operation.id);
-    let seen = match (matching.next(), matching.next()) {
-        (Some(seen), None) => seen,
-        (None, _) => return judgement.worsen(Verdict::Unproven, format!("{place}: not observed")),
-        (Some(_), Some(_)) => {
-            return judgement.worsen(Verdict::Unproven, format!("{place}: observed twice"));
-        }
-    };
+    match (matching.next(), matching.next()) {
+        (Some(seen), None) => Ok(seen),
+        (None, _) => Err("not observed"),
+        (Some(_), Some(_)) => Err("observed twice"),
+    }
+}
+
+fn judge_operation(
+    judgement: &mut Judgement,
+    operation: &OperationSpec,
+    phase: Phase,
+    seen: &Observation,
+    texts: &Texts,
+) {
+    // Written out only where there is something to say.
+    let place = Place(operation.id, phase);
     if matches!(seen.state, State::NotReached | State::Error)
         && operation.expect != Expect::Recorded
     {
@@ -126,7 +156,7 @@ fn judge_operation<O: Borrow<Observation>>(
             }
         }
         Expect::Fact(rule) => {
-            for (verdict, problem) in facts::check(rule, seen, raw) {
+            for (verdict, problem) in facts::check(rule, seen, texts) {
                 judgement.worsen(verdict, format!("{place}: {problem}"));
             }
         }

@@ -71,7 +71,7 @@ pub enum MatrixError {
 impl Matrix {
     /// Reads a matrix file.
     pub fn parse(bytes: &[u8]) -> Result<Self, MatrixError> {
-        let (matrix, _): (Matrix, _) = strict::parse_as(bytes)?;
+        let matrix: Matrix = strict::parse_as(bytes)?;
         if matrix.schema != SCHEMA {
             return Err(MatrixError::Schema(matrix.schema));
         }

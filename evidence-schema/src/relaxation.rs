@@ -166,8 +166,8 @@ mod on_settings {
 
     /// Settings as an engine reports them, with the names of [`SAME`] in place
     /// of the container's own, in an order that does not depend on either.
-    pub fn comparable(settings: &Settings, names: Names) -> Settings {
-        let mut out = settings.clone();
+    pub fn comparable(settings: Settings, names: Names) -> Settings {
+        let mut out = settings;
         let below = format!("{}/", names.scratch);
         for bind in &mut out.binds {
             if let Some(rest) = bind.source.strip_prefix(&below) {

@@ -69,7 +69,7 @@ pub enum RequestError {
 impl Request {
     /// Reads a request file; gives it with the SHA-256 (hex) of its bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, String), RequestError> {
-        let (request, _): (Request, _) = strict::parse_as(bytes)?;
+        let request: Request = strict::parse_as(bytes)?;
         request.check()?;
         Ok((request, sha256_hex(bytes)))
     }

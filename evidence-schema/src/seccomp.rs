@@ -2,6 +2,7 @@
 
 use crate::strict::{self, StrictError};
 use serde::Deserialize;
+use std::collections::HashMap;
 
 /// A profile's rules, in Docker's JSON form.
 #[derive(Clone, Debug, Deserialize)]
@@ -138,26 +139,33 @@ impl Action {
 impl Rules {
     /// Reads a profile.
     pub fn parse(bytes: &[u8]) -> Result<Self, StrictError> {
-        Ok(strict::parse_as(bytes)?.0)
+        strict::parse_as(bytes)
     }
 
     /// What happens to a call, as far as its arguments do not matter.
     pub fn about(&self, name: &str) -> About {
-        let mut conditional = false;
+        self.named().get(name).copied().unwrap_or(self.otherwise())
+    }
+
+    /// What happens to every call that a rule names: the first rule without a
+    /// condition decides.
+    pub fn named(&self) -> HashMap<&str, About> {
+        let mut about = HashMap::new();
         for rule in &self.syscalls {
-            if !rule.names.iter().any(|named| named == name) {
-                continue;
+            let plain = rule.args.is_empty() && rule.includes.is_none() && rule.excludes.is_none();
+            for name in &rule.names {
+                let known = about.entry(name.as_str()).or_insert(About::Depends);
+                if plain && *known == About::Depends {
+                    *known = About::of(rule.action);
+                }
             }
-            if rule.args.is_empty() && rule.includes.is_none() && rule.excludes.is_none() {
-                return About::of(rule.action);
-            }
-            conditional = true;
         }
-        if conditional {
-            About::Depends
-        } else {
-            About::of(self.default_action)
-        }
+        about
+    }
+
+    /// What happens to a call that no rule names.
+    pub fn otherwise(&self) -> About {
+        About::of(self.default_action)
     }
 }
 

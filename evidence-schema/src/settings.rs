@@ -110,25 +110,58 @@ pub struct Deviation {
     pub configured: String,
 }
 
-/// Every setting in which the two differ.
+/// Every setting in which the two differ, by name.
 pub fn deviations(declared: &Settings, configured: &Settings) -> Vec<Deviation> {
-    let fields = |settings: &Settings| match serde_json::to_value(settings) {
-        Ok(serde_json::Value::Object(map)) => map,
-        _ => serde_json::Map::new(),
-    };
-    let configured = fields(configured);
-    fields(declared)
-        .into_iter()
-        .filter(|(name, value)| configured.get(name) != Some(value))
-        .map(|(name, value)| Deviation {
-            declared: value.to_string(),
-            configured: configured
-                .get(&name)
-                .map(ToString::to_string)
-                .unwrap_or_default(),
-            setting: name,
-        })
-        .collect()
+    let mut found = Vec::new();
+    // Taken apart by name, so that a new setting cannot be forgotten here.
+    macro_rules! compare {
+        ($($name:ident),* $(,)?) => {
+            let Settings { $($name),* } = declared;
+            $(if *$name != configured.$name {
+                found.push(Deviation {
+                    setting: stringify!($name).into(),
+                    declared: shown($name),
+                    configured: shown(&configured.$name),
+                });
+            })*
+        };
+    }
+    compare!(
+        auto_remove,
+        binds,
+        cap_add,
+        cap_drop,
+        cgroupns,
+        cpu_period_us,
+        cpu_quota_us,
+        devices,
+        env,
+        hostname,
+        ipc,
+        log_driver,
+        memory_bytes,
+        memory_swap_bytes,
+        network,
+        no_new_privileges,
+        pid,
+        pids_limit,
+        privileged,
+        read_only_rootfs,
+        seccomp,
+        system_paths_masked,
+        tmpfs,
+        ulimits,
+        user,
+        userns,
+        uts,
+    );
+    found
+}
+
+/// A setting as JSON, its keys sorted.
+fn shown(setting: &impl Serialize) -> String {
+    let value = serde_json::to_value(setting);
+    value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 /// Where settings fall short of the sandbox that the requirements describe,

@@ -57,16 +57,17 @@ pub struct Digest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct TestResult {
-    /// `PASSED`, `WARNED` or `FAILED`.
+    /// `PASSED` if the sandbox is attested, else `FAILED`.
     pub result: String,
     /// What the run was configured with: the seccomp profile, the tool and the
     /// request, if there was one.
     pub configuration: Vec<Resource>,
     /// Probes that passed.
     pub passed_tests: Vec<String>,
-    /// Probes that are not proven.
+    /// Always empty: in-toto means tests that passed with a warning, and what is
+    /// not proven did not pass.
     pub warned_tests: Vec<String>,
-    /// Probes that failed.
+    /// Probes that failed or are not proven; the evidence says which.
     pub failed_tests: Vec<String>,
 }
 
@@ -120,9 +121,10 @@ pub fn of_evidence(name: &str, bytes: &[u8], evidence: &Evidence) -> Statement<T
 
 /// What the predicate must say about this evidence.
 pub fn predicate(evidence: &Evidence) -> TestResult {
-    let with = |verdict: Verdict| {
-        let probes = evidence.probes.iter().filter(|p| p.verdict == verdict);
-        probes.map(|p| p.probe_id.clone()).collect()
+    let with = |passed: bool| {
+        let probes = evidence.probes.iter();
+        let probes = probes.filter(|probe| (probe.verdict == Verdict::Pass) == passed);
+        probes.map(|probe| probe.probe_id.clone()).collect()
     };
     let mut configuration = vec![
         resource("seccomp", &evidence.seccomp_sha256),
@@ -134,14 +136,13 @@ pub fn predicate(evidence: &Evidence) -> TestResult {
     TestResult {
         result: match evidence.status {
             Status::SandboxAttested => "PASSED",
-            Status::SandboxAttestationPartial => "WARNED",
-            Status::SandboxAttestationFailed => "FAILED",
+            Status::SandboxAttestationPartial | Status::SandboxAttestationFailed => "FAILED",
         }
         .into(),
         configuration,
-        passed_tests: with(Verdict::Pass),
-        warned_tests: with(Verdict::Unproven),
-        failed_tests: with(Verdict::Fail),
+        passed_tests: with(true),
+        warned_tests: Vec::new(),
+        failed_tests: with(false),
     }
 }
 

@@ -1,34 +1,26 @@
 //! JSON as evidence needs it: no duplicate keys, no floats, no integer that a
 //! stock tool would round, a bounded size and depth, errors with line and
 //! column. `serde_json::Value` keeps the last of two equal keys, so a bundle
-//! could say `FAIL` to one reader and `PASS` to another; this value cannot.
+//! could say `FAIL` to one reader and `PASS` to another; what was found strict
+//! says the same to all.
+//!
+//! The check writes the text's canonical form as it goes, which is what a stamp
+//! is made over: no white space, keys sorted, every string in one spelling.
 
-use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
-use std::collections::BTreeMap;
-use std::fmt;
+use serde::de::{
+    self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess,
+    Visitor,
+};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use std::marker::PhantomData;
 
 /// The largest evidence or request file that is read, in bytes.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Integers beyond this are not exact in every JSON reader.
 pub const MAX_INTEGER: i64 = (1 << 53) - 1;
-
-/// A JSON value in strict form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// `null`
-    Null,
-    /// `true` or `false`
-    Bool(bool),
-    /// An integer within ±2^53.
-    Integer(i64),
-    /// A string.
-    String(String),
-    /// An array.
-    Array(Vec<Value>),
-    /// An object, its keys sorted by their bytes.
-    Object(BTreeMap<String, Value>),
-}
 
 /// Why a text is not accepted, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,95 +56,249 @@ impl From<serde_json::Error> for StrictError {
     }
 }
 
-/// Reads a strict value.
-pub fn parse(bytes: &[u8]) -> Result<Value, StrictError> {
-    if bytes.len() > MAX_BYTES {
-        return Err(StrictError::TooLarge(bytes.len()));
-    }
-    Ok(serde_json::from_slice(bytes)?)
+/// A strict text in its canonical form: exactly what `jq -cjS .` prints.
+pub fn canonical(bytes: &[u8]) -> Result<String, StrictError> {
+    write(bytes, None)
+}
+
+/// The same without one key of the outermost object.
+pub fn canonical_without(bytes: &[u8], key: &str) -> Result<String, StrictError> {
+    write(bytes, Some(key))
+}
+
+/// Reads a value, after the text as a whole was found strict.
+pub fn parse(bytes: &[u8]) -> Result<serde_json::Value, StrictError> {
+    parse_as(bytes)
 }
 
 /// Reads a typed value, after the text as a whole was found strict. Types read
 /// this way must deny unknown fields.
-pub fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, Value), StrictError> {
-    let value = parse(bytes)?;
-    Ok((serde_json::from_slice(bytes)?, value))
+pub fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StrictError> {
+    canonical(bytes)?;
+    typed(bytes)
 }
 
-/// Reads a typed value from a text that [`parse`] has found strict. The type
-/// must deny unknown fields.
+/// Reads a typed value from a text that was found strict. The type must deny
+/// unknown fields.
 pub fn typed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StrictError> {
-    Ok(serde_json::from_slice(bytes)?)
+    read(bytes, PhantomData::<T>)
 }
 
-impl<'de> de::Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor)
+fn write(bytes: &[u8], without: Option<&str>) -> Result<String, StrictError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(StrictError::TooLarge(bytes.len()));
+    }
+    let mut writer = Writer {
+        out: String::with_capacity(bytes.len()),
+        moved: String::new(),
+        entries: Vec::new(),
+        without,
+    };
+    read(bytes, &mut writer)?;
+    Ok(writer.out)
+}
+
+fn read<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value, StrictError> {
+    // What is valid text as a whole need not be looked through string by string.
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let value = seed.deserialize(&mut reader)?;
+        reader.end()?;
+        return Ok(value);
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    seed.deserialize(&mut reader)?;
+    // It does not come this far; if it did, it would not be text all the same.
+    Err(<serde_json::Error as de::Error>::custom("not UTF-8").into())
+}
+
+/// Checks a text and writes it in its canonical form.
+struct Writer<'de, 'w> {
+    out: String,
+    /// Where the entries of an object are put in order.
+    moved: String,
+    /// Entries of the objects that are open, those of the innermost last.
+    entries: Vec<Entry<'de>>,
+    /// A key of the outermost object that is left out.
+    without: Option<&'w str>,
+}
+
+/// A key, and where it and its value stand in what was written.
+struct Entry<'de> {
+    key: Cow<'de, str>,
+    start: usize,
+    end: usize,
+}
+
+/// So many keys are compared one by one; for more there is a set.
+const FEW: usize = 16;
+
+impl<'de> DeserializeSeed<'de> for &mut Writer<'de, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-struct StrictVisitor;
-
-impl<'de> Visitor<'de> for StrictVisitor {
-    type Value = Value;
+impl<'de> Visitor<'de> for &mut Writer<'de, '_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("a JSON value without floats")
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        self.out.push_str("null");
+        Ok(())
     }
 
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<(), E> {
+        self.out.push_str(if value { "true" } else { "false" });
+        Ok(())
     }
 
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<(), E> {
         if value.unsigned_abs() > MAX_INTEGER as u64 {
             return Err(E::custom(format!("the integer {value} is beyond 2^53")));
         }
-        Ok(Value::Integer(value))
+        write!(self.out, "{value}").map_err(E::custom)
     }
 
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<(), E> {
         match i64::try_from(value) {
             Ok(value) => self.visit_i64(value),
             Err(_) => Err(E::custom(format!("the integer {value} is beyond 2^53"))),
         }
     }
 
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Value, E> {
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
         Err(E::custom("a number that is not a plain integer"))
     }
 
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<(), E> {
+        write_string(&mut self.out, value);
+        Ok(())
     }
 
-    fn visit_string<E: de::Error>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = access.next_element()? {
-            items.push(item);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
+        self.out.push('[');
+        let start = self.out.len();
+        while access.next_element_seed(&mut *self)?.is_some() {
+            self.out.push(',');
         }
-        Ok(Value::Array(items))
+        if self.out.len() > start {
+            self.out.pop();
+        }
+        self.out.push(']');
+        Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut map = BTreeMap::new();
-        while let Some(key) = access.next_key::<String>()? {
-            if map.contains_key(&key) {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
+        let outermost = self.out.is_empty();
+        self.out.push('{');
+        let (first, start) = (self.entries.len(), self.out.len());
+        let mut more = BTreeSet::new();
+        while let Some(Key(key)) = access.next_key()? {
+            let few = self.entries[first..].iter().take(FEW);
+            if few.into_iter().any(|entry| entry.key == key) || more.contains(&key) {
                 return Err(de::Error::custom(format!("duplicate key {key:?}")));
             }
-            let value = access.next_value()?;
-            map.insert(key, value);
+            if self.entries.len() - first >= FEW {
+                more.insert(key.clone());
+            }
+            let start = self.out.len();
+            write_string(&mut self.out, &key);
+            self.out.push(':');
+            access.next_value_seed(&mut *self)?;
+            let end = self.out.len();
+            self.out.push(',');
+            self.entries.push(Entry { key, start, end });
         }
-        Ok(Value::Object(map))
+        let left_out = self.without.filter(|_| outermost);
+        self.close(first, start, left_out);
+        Ok(())
     }
+}
+
+impl Writer<'_, '_> {
+    /// Puts the entries of an object in their order, and ends it.
+    fn close(&mut self, first: usize, start: usize, left_out: Option<&str>) {
+        let entries = &mut self.entries[first..];
+        if left_out.is_some() || !entries.is_sorted_by(|a, b| a.key < b.key) {
+            entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+            self.moved.clear();
+            for entry in entries.iter().filter(|e| left_out != Some(e.key.as_ref())) {
+                self.moved.push_str(&self.out[entry.start..entry.end]);
+                self.moved.push(',');
+            }
+            self.out.truncate(start);
+            self.out.push_str(&self.moved);
+        }
+        if self.out.len() > start {
+            self.out.pop();
+        }
+        self.out.push('}');
+        self.entries.truncate(first);
+    }
+}
+
+/// An object's key, borrowed where it can be.
+struct Key<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+struct KeyVisitor;
+
+impl<'de> Visitor<'de> for KeyVisitor {
+    type Value = Key<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, value: &'de str) -> Result<Key<'de>, E> {
+        Ok(Key(Cow::Borrowed(value)))
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Key<'de>, E> {
+        Ok(Key(Cow::Owned(value.to_owned())))
+    }
+}
+
+/// Writes a string: control characters and DEL as `\u00xx` unless they have a
+/// short form.
+fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    // Most text needs no escape and is copied in one piece; what needs one is
+    // ASCII, so a byte of it is never part of another character.
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(is_escaped) {
+        out.push_str(&rest[..at]);
+        match rest.as_bytes()[at] {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            0x08 => out.push_str("\\b"),
+            0x0c => out.push_str("\\f"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            control => {
+                let _ = write!(out, "\\u{control:04x}");
+            }
+        }
+        rest = &rest[at + 1..];
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+fn is_escaped(byte: u8) -> bool {
+    byte < b' ' || byte == b'"' || byte == b'\\' || byte == 0x7f
 }
 
 #[cfg(test)]
@@ -180,6 +326,36 @@ mod tests {
             assert!(refusal(text).contains("beyond 2^53"), "{text}");
         }
         assert!(parse(b"9007199254740991").is_ok());
+    }
+
+    #[test]
+    fn a_key_twice_is_found_among_many_and_at_every_depth() {
+        let many: Vec<String> = (0..200).map(|n| format!("\"k{n}\":0")).collect();
+        let many = many.join(",");
+        assert!(parse(format!("{{{many}}}").as_bytes()).is_ok());
+        for twice in [0, 15, 16, 17, 199] {
+            let text = format!("{{\"a\":[{{{many},\"\\u006b{twice}\":0}}]}}");
+            let wanted = format!("duplicate key \"k{twice}\"");
+            assert!(refusal(&text).contains(&wanted), "{twice}");
+        }
+        assert!(refusal("{\"a\":{\"b\":1},\"a\":2}").contains("duplicate"));
+        assert!(parse(b"{\"a\":{\"a\":{\"a\":1}}}").is_ok());
+    }
+
+    #[test]
+    fn keys_are_sorted_at_every_depth_and_one_is_left_out_at_the_first() {
+        let text = b"{\"b\":{\"d\":[{},{\"z\":1,\"y\":[]}],\"c\":0},\"a\":{\"b\":2}}";
+        let sorted = "{\"a\":{\"b\":2},\"b\":{\"c\":0,\"d\":[{},{\"y\":[],\"z\":1}]}}";
+        assert_eq!(canonical(text).unwrap(), sorted);
+        assert_eq!(canonical_without(text, "b").unwrap(), "{\"a\":{\"b\":2}}");
+        assert_eq!(canonical_without(b"{\"b\":1}", "b").unwrap(), "{}");
+        assert_eq!(
+            canonical_without(b"[{\"b\":1}]", "b").unwrap(),
+            "[{\"b\":1}]"
+        );
+        // What is left out is no less strict.
+        assert!(canonical_without(b"{\"b\":1,\"b\":1}", "b").is_err());
+        assert!(canonical_without(b"{\"b\":1.5}", "b").is_err());
     }
 
     #[test]

@@ -7,7 +7,8 @@ use crate::observation::Observation;
 use crate::wire::{
     Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL, ProbeObservation, Raw, Refused,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The most missing invariants that an inspector could name.
@@ -55,21 +56,23 @@ pub struct Transcript {
     raw: RawFacts,
     raw_names: Vec<String>,
     observations: Vec<Arc<ProbeObservation>>,
-    information: Vec<Information>,
+    /// Where the last observation's probe stands in the challenge.
+    asked: usize,
+    information: Vec<Arc<Information>>,
     done: Option<Done>,
 }
 
 /// A conversation that came to its end.
 #[derive(Debug)]
 pub struct Heard {
-    /// Every line, verbatim.
+    /// Every line, verbatim, as it was heard; empty if it was read back.
     pub bytes: Vec<u8>,
     /// Kernel texts.
     pub raw: RawFacts,
     /// Observations with their probes' ids.
     pub observations: Vec<Arc<ProbeObservation>>,
     /// Worth knowing, never judged.
-    pub information: Vec<Information>,
+    pub information: Vec<Arc<Information>>,
     /// How long the probes took, in microseconds.
     pub elapsed_us: u64,
 }
@@ -81,13 +84,41 @@ impl Heard {
         own.map(|own| own.seen.clone()).collect()
     }
 
-    /// What was seen of every probe, in the order of the conversation.
-    pub fn by_probe(&self) -> BTreeMap<&str, Vec<&Observation>> {
-        let mut groups: BTreeMap<&str, Vec<&Observation>> = BTreeMap::new();
-        for own in &self.observations {
-            groups.entry(&own.probe).or_default().push(&own.seen);
+    /// What was seen of every probe.
+    pub fn by_probe(&self) -> ByProbe<'_> {
+        let mut runs: Vec<(&str, Range<usize>)> = Vec::new();
+        for (index, own) in self.observations.iter().enumerate() {
+            match runs.last_mut() {
+                Some((probe, range)) if *probe == own.probe => range.end = index + 1,
+                _ => runs.push((&own.probe, index..index + 1)),
+            }
         }
-        groups
+        // A stable sort: runs of one probe stay in the order of the conversation.
+        runs.sort_by_key(|(probe, _)| *probe);
+        ByProbe {
+            observations: &self.observations,
+            runs,
+        }
+    }
+}
+
+/// Observations by probe. Those of one probe mostly come together, so runs of
+/// them are sorted and not each by itself.
+#[derive(Debug)]
+pub struct ByProbe<'a> {
+    observations: &'a [Arc<ProbeObservation>],
+    runs: Vec<(&'a str, Range<usize>)>,
+}
+
+impl<'a> ByProbe<'a> {
+    /// What was seen of one probe, in the order of the conversation.
+    pub fn of(&self, probe: &str) -> impl Iterator<Item = &'a Observation> {
+        let observations = self.observations;
+        let first = self.runs.partition_point(|(known, _)| *known < probe);
+        let runs = &self.runs[first..];
+        let end = runs.iter().position(|(known, _)| *known != probe);
+        let ranges = runs[..end.unwrap_or(runs.len())].iter();
+        ranges.flat_map(move |(_, range)| observations[range.clone()].iter().map(|own| &own.seen))
     }
 }
 
@@ -101,16 +132,74 @@ pub fn write(challenge: &Challenge, heard: &Heard) -> Vec<u8> {
 }
 
 /// Lines that were read before. The conversations of one bundle mostly say the
-/// same, line by line.
+/// same, line by line and in the same order: what followed a line the first time
+/// is what is looked for first.
 #[derive(Debug, Default)]
-pub struct Lines<'a>(HashMap<&'a [u8], Message>);
+pub struct Lines<'a> {
+    read: Vec<Line<'a>>,
+    by_text: HashMap<&'a [u8], usize>,
+}
+
+#[derive(Debug)]
+struct Line<'a> {
+    text: &'a [u8],
+    message: Message,
+    next: Option<usize>,
+}
+
+/// The longest line that is looked for among all that were read. Longer ones are
+/// kernel texts, which hardly ever come again.
+const MAX_LOOKED_UP: usize = 1024;
+
+impl<'a> Lines<'a> {
+    /// The line that followed this one, if the text goes on with it.
+    fn expected(&self, after: Option<usize>, rest: &'a [u8]) -> Option<(usize, &'a [u8])> {
+        let index = self.read.get(after?)?.next?;
+        let rest = rest.strip_prefix(self.read.get(index)?.text)?;
+        Some((index, rest.strip_prefix(b"\n")?))
+    }
+
+    fn find(&self, line: &[u8]) -> Option<usize> {
+        if line.len() > MAX_LOOKED_UP {
+            return None;
+        }
+        self.by_text.get(line).copied()
+    }
+
+    fn add(&mut self, text: &'a [u8], message: Message) -> usize {
+        let index = self.read.len();
+        if text.len() <= MAX_LOOKED_UP {
+            self.by_text.insert(text, index);
+        }
+        self.read.push(Line {
+            text,
+            message,
+            next: None,
+        });
+        index
+    }
+
+    fn follows(&mut self, line: usize, before: Option<usize>) {
+        if let Some(before) = before.and_then(|before| self.read.get_mut(before)) {
+            before.next.get_or_insert(line);
+        }
+    }
+}
+
+/// The first line of a text, without its end, and what comes after it.
+fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b'\n', text) {
+        Some(end) => (&text[..end], &text[end + 1..]),
+        None => (text, &[]),
+    }
+}
 
 /// A message of the inspector; an observation that was read before is shared.
 #[derive(Clone, Debug)]
 enum Message {
     Hello(Hello),
     Raw(Raw),
-    Info(Raw),
+    Info(Arc<Information>),
     Observation(Arc<ProbeObservation>),
     Refused(Refused),
     Done(Done),
@@ -121,7 +210,10 @@ impl From<InspectorMessage> for Message {
         match message {
             InspectorMessage::Hello(hello) => Message::Hello(hello),
             InspectorMessage::Raw(raw) => Message::Raw(raw),
-            InspectorMessage::Info(info) => Message::Info(info),
+            InspectorMessage::Info(info) => Message::Info(Arc::new(Information {
+                name: info.name,
+                value: info.text,
+            })),
             InspectorMessage::Observation(seen) => Message::Observation(Arc::new(seen)),
             InspectorMessage::Refused(refused) => Message::Refused(refused),
             InspectorMessage::Done(done) => Message::Done(done),
@@ -143,30 +235,33 @@ pub fn read_with<'a>(
         line,
         what: what.into(),
     };
-    let text = std::str::from_utf8(bytes).map_err(|_| wrong(0, "it is not text"))?;
-    let mut lines = text
-        .split_inclusive('\n')
-        .map(|line| line.strip_suffix('\n').unwrap_or(line).as_bytes());
     let mut transcript = Transcript::new();
-    transcript.bytes.reserve(bytes.len());
-    transcript.hear_hello(lines.next().unwrap_or_default())?;
-    let asked = lines.next().unwrap_or_default();
+    let (hello, rest) = split_line(bytes);
+    transcript.greet(hello)?;
+    let (asked, mut rest) = split_line(rest);
     let HostMessage::Challenge(challenge) =
         serde_json::from_slice(asked).map_err(|_| wrong(2, "not a challenge"))?;
-    for line in lines {
-        let message = match known.0.get(line) {
-            Some(message) => {
-                let message = message.clone();
-                transcript.record(line);
-                message
-            }
-            None => {
-                let message = transcript.message(line)?;
-                known.0.insert(line, message.clone());
-                message
-            }
+    let mut last = None;
+    while !rest.is_empty() {
+        let index = if let Some((index, after)) = known.expected(last, rest) {
+            rest = after;
+            transcript.lines += 1;
+            index
+        } else {
+            let (line, after) = split_line(rest);
+            rest = after;
+            let index = match known.find(line) {
+                Some(index) => {
+                    transcript.lines += 1;
+                    index
+                }
+                None => known.add(line, transcript.message(line)?),
+            };
+            known.follows(index, last);
+            index
         };
-        transcript.take(message, &challenge)?;
+        last = Some(index);
+        transcript.take(known.read[index].message.clone(), &challenge)?;
     }
     match transcript.end() {
         Some(heard) => Ok((challenge, heard)),
@@ -184,6 +279,7 @@ impl Transcript {
             raw: RawFacts::default(),
             raw_names: Vec::new(),
             observations: Vec::new(),
+            asked: 0,
             information: Vec::new(),
             done: None,
         }
@@ -191,6 +287,11 @@ impl Transcript {
 
     /// The first line: which invariants the inspector found missing.
     pub fn hear_hello(&mut self, line: &[u8]) -> Result<Vec<String>, TranscriptError> {
+        self.record(line);
+        self.greet(line)
+    }
+
+    fn greet(&mut self, line: &[u8]) -> Result<Vec<String>, TranscriptError> {
         match self.message(line)? {
             Message::Hello(hello) if hello.protocol != PROTOCOL => {
                 Err(self.unexpected("the image is of another version of tki-attest"))
@@ -207,6 +308,7 @@ impl Transcript {
 
     /// A later line. True when it was the last.
     pub fn hear(&mut self, line: &[u8], challenge: &Challenge) -> Result<bool, TranscriptError> {
+        self.record(line);
         let message = self.message(line)?;
         self.take(message, challenge)
     }
@@ -233,20 +335,21 @@ impl Transcript {
                 Ok(false)
             }
             Message::Info(info) if self.information.len() < MAX_INFORMATION => {
-                self.information.push(Information {
-                    name: info.name,
-                    value: info.text,
-                });
+                self.information.push(info);
                 Ok(false)
             }
             Message::Info(_) => Err(self.unexpected("more than anybody wants to know")),
             Message::Observation(observation) => {
-                // Observations of one probe mostly come together.
-                let again = self.observations.last();
-                let again = again.is_some_and(|last| last.probe == observation.probe);
-                if !again && !challenge.probes.contains(&observation.probe) {
+                // Observations of one probe mostly come together, and the probes
+                // in the order of the challenge.
+                let (probes, probe) = (&challenge.probes, &observation.probe);
+                let near = self.asked..probes.len().min(self.asked + 2);
+                let found = near.into_iter().find(|index| probes[*index] == *probe);
+                let found = found.or_else(|| probes.iter().position(|known| known == probe));
+                let Some(found) = found else {
                     return Err(self.unexpected("an observation of a probe that nobody asked for"));
-                }
+                };
+                self.asked = found;
                 self.observations.push(observation);
                 Ok(false)
             }
@@ -278,17 +381,17 @@ impl Transcript {
     }
 
     fn record(&mut self, line: &[u8]) {
-        self.lines += 1;
         self.bytes.extend_from_slice(line);
         self.bytes.push(b'\n');
     }
 
     fn message(&mut self, line: &[u8]) -> Result<Message, TranscriptError> {
-        self.record(line);
-        let message: Result<InspectorMessage, _> = serde_json::from_slice(line);
+        self.lines += 1;
+        let text = std::str::from_utf8(line).ok();
+        let message = text.and_then(|text| serde_json::from_str::<InspectorMessage>(text).ok());
         message
             .map(Message::from)
-            .map_err(|_| TranscriptError::Garbage {
+            .ok_or_else(|| TranscriptError::Garbage {
                 line: self.lines,
                 start: shown(&String::from_utf8_lossy(line), 60),
             })
@@ -371,9 +474,108 @@ mod tests {
         let written = write(&challenge(), &heard);
         let (asked, again) = read(&written).unwrap();
         assert_eq!(asked, challenge());
-        assert_eq!(again.bytes, heard.bytes);
+        assert_eq!(again.raw, heard.raw);
         assert_eq!(again.observations, heard.observations);
         assert!(read(&written[..written.len() - 40]).is_err());
+    }
+
+    fn written(lines: &[&str]) -> Vec<u8> {
+        let asked = serde_json::to_string(&HostMessage::Challenge(challenge())).unwrap();
+        let hello = std::str::from_utf8(HELLO).unwrap();
+        let mut text = format!("{hello}\n{asked}\n");
+        for line in lines {
+            text += line;
+            text += "\n";
+        }
+        text.into_bytes()
+    }
+
+    fn seen(operation: &str) -> String {
+        format!(
+            r#"{{"observation":{{"probe":"PR-NET-1","seen":{{"phase":"engine","operation":"{operation}","state":"denied"}}}}}}"#
+        )
+    }
+
+    /// Whatever was read before, and in whatever order, a conversation says
+    /// what it says by itself.
+    #[test]
+    fn lines_that_are_known_change_nothing() {
+        let long = seen(&"l".repeat(MAX_LOOKED_UP));
+        let (a, b, c) = (seen("a"), seen("b"), seen("c"));
+        let done = |count: usize| {
+            format!(r#"{{"done":{{"nonce":"n","observations":{count},"elapsed_us":7}}}}"#)
+        };
+        let orders: [&[&String]; 6] = [
+            &[&a, &b, &long, &c],
+            &[&a, &c, &long, &b],
+            &[&c, &a, &b],
+            &[&a, &a, &a],
+            &[],
+            &[&long, &long, &b],
+        ];
+        let texts: Vec<Vec<u8>> = orders
+            .iter()
+            .map(|order| {
+                let end = done(order.len());
+                let mut lines: Vec<&str> = order.iter().map(|line| line.as_str()).collect();
+                lines.push(&end);
+                written(&lines)
+            })
+            .collect();
+        let mut known = Lines::default();
+        for text in texts.iter().chain(texts.iter().rev()) {
+            let (_, with) = read_with(text, &mut known).unwrap();
+            let (_, alone) = read(text).unwrap();
+            assert_eq!(with.observations, alone.observations);
+            // A line that only begins as a known one does is another line.
+            let longer = [&text[..text.len() - 1], b" x\n"].concat();
+            assert!(read_with(&longer, &mut Lines::default()).is_err());
+            let early: Vec<u8> = text.iter().copied().filter(|byte| *byte != b':').collect();
+            assert!(read(&early).is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_not_text_is_no_conversation() {
+        let good = written(&[r#"{"done":{"nonce":"n","observations":0,"elapsed_us":7}}"#]);
+        assert!(read(&good).is_ok());
+        for (from, to) in [
+            (&b"\"n\""[..], &b"\"\xff\""[..]),
+            (b"{\"done", b"\n{\"done"),
+        ] {
+            let at = good
+                .windows(from.len())
+                .rposition(|part| part == from)
+                .unwrap();
+            let bad = [&good[..at], to, &good[at + from.len()..]].concat();
+            assert!(read(&bad).is_err());
+        }
+    }
+
+    #[test]
+    fn observations_are_found_by_their_probe_in_their_order() {
+        let one = |probe: &str, operation: &str| {
+            Arc::new(ProbeObservation {
+                probe: probe.into(),
+                seen: Observation::new(Phase::Engine, operation, crate::observation::State::Denied),
+            })
+        };
+        let heard = Heard {
+            bytes: Vec::new(),
+            raw: RawFacts::default(),
+            observations: vec![one("b", "1"), one("b", "2"), one("a", "3"), one("b", "4")],
+            information: Vec::new(),
+            elapsed_us: 0,
+        };
+        let by_probe = heard.by_probe();
+        let found = |probe: &str| -> Vec<&str> {
+            by_probe
+                .of(probe)
+                .map(|seen| seen.operation.as_str())
+                .collect()
+        };
+        assert_eq!((found("a"), found("b")), (vec!["3"], vec!["1", "2", "4"]));
+        assert!(found("").is_empty() && found("aa").is_empty() && found("c").is_empty());
     }
 
     #[test]

@@ -242,18 +242,42 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// No statement of that tier was given.
+pub const ABSENT: &str = "absent";
+
+/// The artifact that holds what the platform signed about the venue.
+pub const PLATFORM_PROOF: &str = "venue-proof-platform";
+
+/// The artifact that holds what the hardware signed.
+pub const HARDWARE_PROOF: &str = "venue-proof-hardware";
+
+/// Statements about the venue that were given along, and the artifact each is
+/// kept as.
+pub fn proofs(facts: &VenueFacts) -> [(&'static str, &'static str, &str); 2] {
+    [
+        ("platform_signed", PLATFORM_PROOF, &facts.platform_signed),
+        ("hardware", HARDWARE_PROOF, &facts.hardware),
+    ]
+}
+
 /// Why the venue that evidence claims is implausible, by these rules.
 pub fn signs_by(evidence: &Evidence, rules: &VenueRules) -> Vec<String> {
     let (facts, Runtime { kernel, .. }) = (&evidence.venue_facts, &evidence.runtime);
     let mut lines = rules.against(&evidence.venue, facts, kernel);
-    // Nothing that this version writes comes with a signature of the platform or
-    // of the hardware: whoever claims one has nothing to show for it.
-    for (name, said, wanted) in [
-        ("tier", &facts.tier, "self-reported"),
-        ("platform_signed", &facts.platform_signed, "absent"),
-        ("hardware", &facts.hardware, "absent"),
-    ] {
-        if said != wanted {
+    // The facts themselves are this tool's own word, whatever came along.
+    if facts.tier != "self-reported" {
+        lines.push(format!("tier is {:?}, and nothing shows it", facts.tier));
+    }
+    // A statement that was given is an artifact by that digest; nobody here has
+    // checked it, and `not_proven` says so.
+    for (name, artifact, said) in proofs(facts) {
+        let kept = |digest: &str| {
+            evidence
+                .artifacts
+                .iter()
+                .any(|kept| kept.sha256 == digest && kept.path.rsplit('/').next() == Some(artifact))
+        };
+        if said != ABSENT && !said.strip_prefix("sha256:").is_some_and(kept) {
             lines.push(format!("{name} is {said:?}, and nothing shows it"));
         }
     }

@@ -201,11 +201,13 @@ fn from_status(status: &str, uid_map: &str, gid_map: &str) -> Vec<NamedFact> {
 /// A directory or file of the host, as opposed to what an engine mounts for
 /// every container.
 fn is_bind(mount: &facts::Mount) -> bool {
-    let point = mount.mount_point.as_str();
+    let point = mount.mount_point.as_ref();
     let engine = crate::catalogue::ENGINE_FILES.contains(&point)
-        || ["/", "/proc", "/sys", "/dev", "/tmp"]
-            .iter()
-            .any(|own| point == *own || (*own != "/" && point.starts_with(&format!("{own}/"))));
+        || point == "/"
+        || ["/proc", "/sys", "/dev", "/tmp"].iter().any(|own| {
+            let below = point.strip_prefix(own);
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
     !engine
 }
 

@@ -1,6 +1,7 @@
 //! The whole of `verify` on bundles that are almost right: a good bundle, edited
 //! along its structure. Whatever comes out, it must not panic, and nothing that
-//! was changed may be accepted as signed.
+//! was changed may be accepted as signed. The bundle itself is accepted, which is
+//! asserted first: otherwise nothing ever would be.
 //!
 //! `TKI_FUZZ_BUNDLE` names a directory that `fuzz/prepare` makes: evidence,
 //! envelope, artifacts, request and signers of a real run.
@@ -12,12 +13,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use tki_attest::image::Identity;
 use tki_attest::trust::signers::AllowedSigners;
 use tki_attest::verify::artifacts::Source;
 use tki_attest::verify::inputs::Clock;
-use tki_attest::verify::{Assurance, Bundle, Decision, Inputs, verify};
+use tki_attest::verify::{Assurance, Bundle, Decision, Inputs, Known, verify};
 use tki_evidence::request::Request;
-use tki_evidence::{stamp, strict};
+use tki_evidence::stamp;
 
 /// One edit of a JSON document, along its structure.
 #[derive(Arbitrary, Debug)]
@@ -68,6 +70,70 @@ struct Base {
     signers: Vec<u8>,
 }
 
+impl Base {
+    /// What the verifier has in hand. The image is the one that was really run:
+    /// without a known image nothing is accepted, and no edit could be.
+    fn inputs(&self, with_signers: bool, with_request: bool) -> Inputs {
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let (image, finished) = (&self.evidence["image"], text(&self.evidence["finished"]));
+        let layers = image["diff_ids"].as_array().expect("layers").iter();
+        Inputs {
+            allowed_signers: with_signers.then(|| {
+                let list = AllowedSigners::parse(&self.signers).expect("signers");
+                (list, String::new())
+            }),
+            request: with_request.then(|| Request::parse(&self.request).expect("a request")),
+            clock: Clock {
+                now: tki_evidence::time::parse_rfc3339(&finished).expect("a time"),
+                given: false,
+            },
+            known: Known {
+                image: Some(Identity {
+                    manifest_digest: text(&image["manifest_digest"]),
+                    config_digest: text(&image["config_digest"]),
+                    diff_ids: layers.map(text).collect(),
+                }),
+                seccomp: Vec::new(),
+            },
+            ..Inputs::default()
+        }
+    }
+
+    fn bundle(
+        &self,
+        evidence: Vec<u8>,
+        envelope: Vec<u8>,
+        artifacts: BTreeMap<String, Vec<u8>>,
+    ) -> Bundle {
+        Bundle {
+            name: "fuzzed".into(),
+            evidence,
+            envelope: Some(envelope),
+            artifacts: Source::Memory(artifacts),
+        }
+    }
+
+    /// Every way of verifying accepts the bundle as it was made.
+    fn assert_accepted(&self) {
+        let whole = (
+            self.bytes.clone(),
+            self.envelope.clone(),
+            self.artifacts.clone(),
+        );
+        let bundle = self.bundle(whole.0, whole.1, whole.2);
+        for (with_signers, with_request) in [(false, false), (true, false), (true, true)] {
+            let found = verify(&bundle, &self.inputs(with_signers, with_request));
+            let found = found.expect("evidence");
+            assert_eq!(
+                found.decision,
+                Decision::B4PrimeAccepted,
+                "{:?}",
+                found.steps
+            );
+        }
+    }
+}
+
 fn base() -> &'static Base {
     static BASE: OnceLock<Base> = OnceLock::new();
     BASE.get_or_init(|| {
@@ -78,7 +144,7 @@ fn base() -> &'static Base {
         let bytes = read("bundle.json");
         let evidence: Value = serde_json::from_slice(&bytes).expect("evidence");
         let artifacts = evidence["artifacts"].as_array().expect("artifacts").iter();
-        Base {
+        let base = Base {
             artifacts: artifacts
                 .map(|artifact| {
                     let path = artifact["path"].as_str().expect("a path").to_owned();
@@ -91,7 +157,9 @@ fn base() -> &'static Base {
             signers: read("signers"),
             evidence,
             bytes,
-        }
+        };
+        base.assert_accepted();
+        base
     })
 }
 
@@ -198,10 +266,10 @@ fn run(input: &Input) {
         }
     }
     if input.restamp
-        && let Ok(value) = strict::parse(document.to_string().as_bytes())
         && document.is_object()
+        && let Ok(stamp) = stamp::stamp(document.to_string().as_bytes())
     {
-        document["evidence_sha256"] = stamp::stamp(value).into();
+        document["evidence_sha256"] = stamp.into();
     }
     let unchanged = document == base.evidence;
     let evidence = if unchanged {
@@ -218,43 +286,28 @@ fn run(input: &Input) {
     if let Some(bytes) = &input.envelope {
         envelope = bytes.clone();
     }
-    let inputs = Inputs {
-        allowed_signers: input.with_signers.then(|| {
-            let list = AllowedSigners::parse(&base.signers).expect("signers");
-            (list, String::new())
-        }),
-        request: input
-            .with_request
-            .then(|| Request::parse(&base.request).expect("a request")),
-        clock: Clock {
-            now: tki_evidence::time::parse_rfc3339(
-                base.evidence["finished"].as_str().expect("a time"),
-            )
-            .expect("a time"),
-            given: false,
-        },
-        ..Inputs::default()
+    let same_artifacts = !input.artifacts || artifacts == base.artifacts;
+    let artifacts = if input.artifacts {
+        artifacts
+    } else {
+        BTreeMap::new()
     };
-    let same_envelope = envelope == base.envelope;
-    let bundle = Bundle {
-        name: "fuzzed".into(),
-        evidence,
-        envelope: Some(envelope),
-        artifacts: Source::Memory(if input.artifacts {
-            artifacts
-        } else {
-            BTreeMap::new()
-        }),
-    };
+    let bundle = base.bundle(evidence, envelope, artifacts);
+    let inputs = base.inputs(input.with_signers, input.with_request);
     if let Ok(found) = verify(&bundle, &inputs) {
         let text = tki_attest::report::markdown::render(&found);
         assert!(!text.contains('\u{1b}'), "an escape got through");
-        // Only the bytes that were signed are ever called signed.
+        // Only the bytes that were signed are ever called signed or, where a
+        // signature is demanded, accepted.
         if found.assurance > Assurance::SelfReported {
             assert!(unchanged, "changed evidence was called signed");
         }
-        if found.decision == Decision::B4PrimeAccepted && input.with_signers {
-            assert!(unchanged || !same_envelope, "changed evidence was accepted");
+        if found.decision == Decision::B4PrimeAccepted {
+            assert!(same_artifacts, "a changed artifact was accepted");
+            assert!(
+                unchanged || !input.with_signers,
+                "changed evidence was accepted"
+            );
         }
     }
 }

@@ -201,6 +201,9 @@ pub struct DiffArgs {
     /// The second evidence file.
     #[arg(value_name = "B")]
     pub second: PathBuf,
+    /// Exit with 1 if something changed beyond what names a run.
+    #[arg(long)]
+    pub exit_code: bool,
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

@@ -10,8 +10,8 @@ use crate::report::table::Paint;
 use crate::report::text::printable;
 use crate::verify::{Bundle, pipeline};
 use serde::Serialize;
+use serde_json::Value;
 use std::path::Path;
-use tki_evidence::strict::Value;
 
 #[derive(Serialize)]
 struct Differences<'a> {
@@ -44,10 +44,16 @@ pub fn execute(args: &DiffArgs, common: Common) -> Result<Exit, Failure> {
             output::print(&(head + &text))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(if args.exit_code && !same {
+        Exit::Disproved
+    } else {
+        Exit::Done
+    })
 }
 
 fn read(path: &Path) -> Result<Value, Failure> {
     let bundle = Bundle::read(path)?;
-    pipeline::read(&bundle.name, &bundle.evidence).map(|(_, value)| value)
+    pipeline::read(&bundle.name, &bundle.evidence)?;
+    serde_json::from_slice(&bundle.evidence)
+        .map_err(|error| Failure::internal("evidence.read", error.to_string()))
 }

@@ -38,7 +38,7 @@ pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
         results::write(args, key.as_ref(), &opened, &verification, &inputs)?;
         return Ok(exit(verification.decision));
     }
-    let paths = many::bundles(&args.bundles)?;
+    let candidates = many::bundles(&args.bundles)?;
     let jobs = match args.jobs {
         Some(jobs) => jobs as usize,
         None => std::thread::available_parallelism().map_or(1, |count| count.get()),
@@ -46,7 +46,13 @@ pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
     let silent = common.quiet && args.format == VerifyFormat::Text;
     let mut printer = Printer::new(args.format, common.verbose, paint);
     let mut worst = Worst::default();
-    many::each(&paths, &inputs, jobs, |path, result| {
+    many::each(&candidates, &inputs, jobs, |path, result| {
+        if let Err(failure) = &result
+            && failure.code == many::NOT_TAKEN
+        {
+            failure.print(Paint::stderr(common.color));
+            return Ok(());
+        }
         worst.add(&result);
         if let Err(failure) = &result {
             failure.print(Paint::stderr(common.color));
@@ -58,6 +64,13 @@ pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
     })?;
     if !silent {
         output::print(&printer.end(worst.exit()))?;
+    }
+    if worst.is_nothing() {
+        return Err(Failure::blocked(
+            "evidence.none",
+            "nothing was verified: none of these files is evidence",
+            "give a directory that holds evidence files (*.json)",
+        ));
     }
     Ok(worst.exit())
 }

@@ -5,7 +5,7 @@ use crate::report::text::printable;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
-use tki_evidence::calibrate::control_problems;
+use tki_evidence::calibrate::{Comparable, control_problems};
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, Status, Summary, Verdict};
 use tki_evidence::settings::shortfalls;
@@ -21,6 +21,8 @@ pub struct RunSummary<'a> {
     image_digest: &'a str,
     seccomp_profile: &'a str,
     summary: &'a Summary,
+    /// Where the sandbox is less than it must be.
+    sandbox: Vec<String>,
     probes: Vec<ProbeSummary<'a>>,
 }
 
@@ -43,6 +45,7 @@ pub fn summary<'a>(evidence: &'a Evidence, path: &Path) -> RunSummary<'a> {
         image_digest: &evidence.image_digest,
         seccomp_profile: &evidence.seccomp_profile,
         summary: &evidence.summary,
+        sandbox: sandbox_problems(evidence),
         probes: evidence
             .probes
             .iter()
@@ -54,6 +57,19 @@ pub fn summary<'a>(evidence: &'a Evidence, path: &Path) -> RunSummary<'a> {
             })
             .collect(),
     }
+}
+
+/// Where the sandbox falls short of the requirements, or the engine of what it was
+/// asked for.
+fn sandbox_problems(evidence: &Evidence) -> Vec<String> {
+    let mut lines = shortfalls(&evidence.sandbox.configured);
+    lines.extend(derive::deviations(evidence).into_iter().map(|differs| {
+        format!(
+            "{}: asked for {}, got {}",
+            differs.setting, differs.declared, differs.configured
+        )
+    }));
+    lines
 }
 
 /// A line per probe, and the reasons of those that did not pass.
@@ -185,8 +201,9 @@ pub fn conclusion(evidence: &Evidence, path: &Path, paint: Paint) -> String {
             said(&row.configured)
         );
     }
+    let run = Comparable::of(&derive::without_gate(evidence));
     for control in evidence.controls.iter().filter(|control| !control.holds) {
-        for problem in control_problems(control, &derive::without_gate(evidence)) {
+        for problem in control_problems(control, &run) {
             let _ = writeln!(
                 out,
                 "{} {}",
@@ -195,7 +212,7 @@ pub fn conclusion(evidence: &Evidence, path: &Path, paint: Paint) -> String {
             );
         }
     }
-    for short in shortfalls(&evidence.sandbox.configured) {
+    for short in sandbox_problems(evidence) {
         let _ = writeln!(
             out,
             "{} {}",

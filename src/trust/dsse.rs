@@ -101,7 +101,7 @@ impl Envelope {
         if !line.starts_with(b"{") || !line.ends_with(b"}") {
             return Err(EnvelopeError::Frame);
         }
-        let (written, _): (Written, _) = strict::parse_as(line)?;
+        let written: Written = strict::parse_as(line)?;
         let payload = decode("payload", &written.payload)?;
         if payload.is_empty() {
             return Err(EnvelopeError::Empty);

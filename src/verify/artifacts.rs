@@ -2,10 +2,10 @@
 //! only plain names one level down are opened, and never through a symlink.
 //! Each file is read once: what was hashed is what is used afterwards.
 
+use crate::files::read_at_most;
 use rustix::fs::{Mode, OFlags, openat};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use tki_evidence::evidence::{Artifact, Evidence};
@@ -174,12 +174,9 @@ impl<'a> Reader<'a> {
         if !metadata.is_file() {
             return Err("not a regular file".into());
         }
-        let expected = usize::try_from(metadata.len().min(MAX_ARTIFACT)).unwrap_or(0);
-        let mut bytes = Vec::with_capacity(expected + 1);
-        file.take(MAX_ARTIFACT + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| error.to_string())?;
-        Ok(Some(bytes))
+        read_at_most(&file, metadata.len(), MAX_ARTIFACT)
+            .map(Some)
+            .map_err(|error| error.to_string())
     }
 }
 

@@ -2,25 +2,26 @@
 
 use crate::verify::artifacts::Loaded;
 use crate::verify::checks::Checks;
+use crate::verify::transcripts::Run;
 use crate::verify::{Inputs, Outcome, transcripts};
-use tki_evidence::calibrate;
+use tki_evidence::calibrate::{self, Comparable};
 use tki_evidence::derive;
-use tki_evidence::evidence::{Evidence, MatrixRow, Verdict};
+use tki_evidence::evidence::{ControlResult, Evidence, MatrixRow, Verdict};
 use tki_evidence::policy::Policy;
 use tki_evidence::venue::{self, VenueRules};
 
 /// What must flip is this tool's to say; what did flip follows from the
 /// controls' own conversations.
-pub fn controls(
-    checks: &mut Checks,
-    evidence: &Evidence,
-    loaded: Option<&Loaded>,
-    nonce: Option<&str>,
-) {
-    let run = derive::without_gate(evidence);
+pub fn controls(checks: &mut Checks, evidence: &Evidence, conversations: Option<(&Loaded, Run)>) {
+    let settings = derive::without_gate(evidence);
+    let run = Comparable::of(&settings);
+    // That a control holds was derived again before; said otherwise, it is looked at.
+    let derived = checks.all_ok(&["EV-DERIVED"]);
+    let doubtful = |control: &&ControlResult| !(derived && control.holds);
     let broken: Vec<String> = evidence
         .controls
         .iter()
+        .filter(doubtful)
         .filter_map(|control| {
             let why = calibrate::control_problems(control, &run);
             (!why.is_empty()).then(|| format!("{}: {}", control.control, why.join(", ")))
@@ -30,7 +31,7 @@ pub fn controls(
         .controls
         .iter()
         .map(|control| control.control.as_str());
-    let applicable = calibrate::applicable(&evidence.runtime.engine, &run);
+    let applicable = calibrate::applicable(&evidence.runtime.engine, &settings);
     let complete = names.eq(applicable.iter().map(|control| control.name));
     let (outcome, got) = if evidence.controls.is_empty() {
         (Outcome::NotChecked, "no controls were run".to_owned())
@@ -42,10 +43,8 @@ pub fn controls(
     } else if !broken.is_empty() {
         (Outcome::Blocked, broken.join("; "))
     } else {
-        let compare = |(loaded, nonce): (&Loaded, &str)| {
-            transcripts::compare_controls(evidence, loaded, nonce)
-        };
-        match loaded.zip(nonce).map(compare) {
+        let compare = |(loaded, run)| transcripts::compare_controls(evidence, loaded, run);
+        match conversations.map(compare) {
             None => (
                 Outcome::NotChecked,
                 "no artifacts to recompute them from".to_owned(),

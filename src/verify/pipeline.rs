@@ -14,12 +14,14 @@ use crate::report::text::printable;
 use crate::verify::artifacts::{self, Checked, Loaded, Source};
 use crate::verify::checks::{Checks, truth};
 use crate::verify::seal::{self, Seal};
+use crate::verify::transcripts::Run;
 use crate::verify::{Assurance, Bundle, Inputs, Outcome, Step, Verification};
 use crate::verify::{answer, conclusions, demands, facts, origin, transcripts};
+use serde_json::Value;
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, MatrixRow, SCHEMA};
 use tki_evidence::stamp;
-use tki_evidence::strict::{self, Value};
+use tki_evidence::strict;
 use tki_evidence::verification::{self, Brought, Moment, decide};
 
 /// Evidence that was read, and what was found on the way there. What is missing
@@ -66,8 +68,9 @@ pub fn conclude(opened: &Opened, source: &Source, inputs: &Inputs) -> Verificati
         return finding(opened, checks, Assurance::SelfReported, Vec::new(), inputs);
     };
     let loaded = beside(&mut checks, evidence, source, inputs.require_artifacts());
-    let nonce = transcript(&mut checks, evidence, loaded.as_ref());
-    answer::request(&mut checks, evidence, nonce.as_deref(), inputs);
+    let run = transcript(&mut checks, evidence, loaded.as_ref());
+    let nonce = run.as_ref().map(Run::nonce);
+    answer::request(&mut checks, evidence, nonce, inputs);
     answer::times(&mut checks, evidence, inputs);
     origin::image(&mut checks, evidence, inputs);
     origin::seccomp(&mut checks, evidence, inputs);
@@ -79,7 +82,7 @@ pub fn conclude(opened: &Opened, source: &Source, inputs: &Inputs) -> Verificati
     facts::derived(&mut checks, evidence);
     facts::verdicts(&mut checks, evidence);
     seal::statement(&mut checks, &opened.seal, evidence);
-    conclusions::controls(&mut checks, evidence, loaded.as_ref(), nonce.as_deref());
+    conclusions::controls(&mut checks, evidence, loaded.as_ref().zip(run));
     let rows = conclusions::matrix(&mut checks, evidence, inputs);
     conclusions::venue(&mut checks, evidence, inputs);
     demands::policy(&mut checks, evidence, inputs);
@@ -168,8 +171,9 @@ pub fn contradiction(verification: &Verification) -> Option<&Step> {
         .find(|step| consistency.contains(&step.code) && step.outcome == Outcome::False)
 }
 
-/// Strict parse: what is not evidence v1 is refused with its place.
-pub fn read(name: &str, bytes: &[u8]) -> Result<(Evidence, Value), Failure> {
+/// Strict parse: what is not evidence v1 is refused with its place. Gives the
+/// evidence and the stamp that belongs to its text.
+pub fn read(name: &str, bytes: &[u8]) -> Result<(Evidence, String), Failure> {
     let malformed = |why: String| {
         Failure::usage(
             "evidence.malformed",
@@ -178,18 +182,23 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<(Evidence, Value), Failure> {
         )
     };
     let strict = |error: strict::StrictError| malformed(printable(&error.to_string(), 300));
-    let value = strict::parse(bytes).map_err(strict)?;
-    check_version(&value).map_err(malformed)?;
-    let evidence = strict::typed(bytes).map_err(strict)?;
-    Ok((evidence, value))
+    let stamp = stamp::stamp(bytes).map_err(strict)?;
+    match strict::typed::<Evidence>(bytes) {
+        Ok(evidence) if evidence.schema == SCHEMA => Ok((evidence, stamp)),
+        // Another version is not to be told that it lacks a field of this one.
+        read => {
+            let value = strict::typed(bytes).map_err(strict)?;
+            check_version(&value).map_err(malformed)?;
+            read.map(|evidence| (evidence, stamp)).map_err(strict)
+        }
+    }
 }
 
 /// Strict parse, and the stamp over it.
 fn document(checks: &mut Checks, name: &str, bytes: &[u8]) -> Result<Evidence, Failure> {
-    let (evidence, value) = read(name, bytes)?;
+    let (evidence, found) = read(name, bytes)?;
     let (ok, form) = (Outcome::Ok, "strict JSON of evidence v1");
     checks.add("EV-FORM", ok, form, SCHEMA, "schema", "");
-    let found = stamp::stamp(value);
     let said = &evidence.evidence_sha256;
     checks.add(
         "EV-STAMP",
@@ -208,7 +217,7 @@ fn check_version(value: &Value) -> Result<(), String> {
         return Err("line 1, column 1: not a JSON object".into());
     };
     match map.get("schema") {
-        Some(Value::String(schema)) if schema == SCHEMA => Ok(()),
+        Some(Value::String(schema)) if *schema == SCHEMA => Ok(()),
         Some(Value::String(schema)) => Err(format!(
             "schema is {:?}; this tki-attest reads {SCHEMA:?}",
             printable(schema, 60)
@@ -242,12 +251,19 @@ fn beside(
 }
 
 /// The conversation itself must say what the evidence says that it said; gives
-/// its nonce.
-fn transcript(checks: &mut Checks, evidence: &Evidence, loaded: Option<&Loaded>) -> Option<String> {
-    let (outcome, got, nonce) = match loaded {
+/// it.
+fn transcript<'a>(
+    checks: &mut Checks,
+    evidence: &Evidence,
+    loaded: Option<&'a Loaded>,
+) -> Option<Run<'a>> {
+    let (outcome, got, run) = match loaded {
         None => (Outcome::NotChecked, "no artifacts".to_owned(), None),
         Some(loaded) => match transcripts::compare_run(evidence, loaded) {
-            Ok((count, nonce)) => (Outcome::Ok, format!("{count} observations"), Some(nonce)),
+            Ok(run) => {
+                let count = run.observations();
+                (Outcome::Ok, format!("{count} observations"), Some(run))
+            }
             Err(why) => (Outcome::False, why, None),
         },
     };
@@ -259,5 +275,5 @@ fn transcript(checks: &mut Checks, evidence: &Evidence, loaded: Option<&Loaded>)
         "probes, raw",
         "put the artifact directory beside the evidence",
     );
-    nonce
+    run
 }

@@ -10,7 +10,7 @@ use crate::verify::{Bundle, Inputs, Outcome};
 use tki_evidence::evidence::Evidence;
 use tki_evidence::request::is_hex_of_32_bytes;
 use tki_evidence::statement::{self, PAYLOAD_TYPE, Statement, TEST_RESULT, TYPE, TestResult};
-use tki_evidence::strict::{self, Value};
+use tki_evidence::strict;
 use tki_evidence::verification::Signer;
 
 const AGAIN: &str = "ask for the bundle again, as it was signed";
@@ -219,12 +219,12 @@ fn types(
         )
     };
     let value = strict::parse(&envelope.payload).map_err(malformed)?;
-    let text = |name: &str| match &value {
-        Value::Object(map) => match map.get(name) {
-            Some(Value::String(text)) => text.clone(),
-            _ => String::new(),
-        },
-        _ => String::new(),
+    let text = |name: &str| {
+        value
+            .get(name)
+            .and_then(|text| text.as_str())
+            .unwrap_or("")
+            .to_owned()
     };
     let found = [
         envelope.payload_type.clone(),
@@ -243,7 +243,7 @@ fn types(
     if found != wanted {
         return Ok(None);
     }
-    let (statement, _) = strict::parse_as(&envelope.payload).map_err(malformed)?;
+    let statement = strict::typed(&envelope.payload).map_err(malformed)?;
     Ok(Some(statement))
 }
 

@@ -6,30 +6,48 @@ use tki_evidence::calibrate::{self, NotPassed};
 use tki_evidence::catalogue;
 use tki_evidence::controls::{self, Relaxation};
 use tki_evidence::evidence::{Evidence, RawFacts};
+use tki_evidence::judge::Sweeps;
 use tki_evidence::request::control_nonce;
 use tki_evidence::transcript::{self, Heard, Lines};
 use tki_evidence::wire::{Challenge, Limits};
 
-fn conversation<'a>(
-    loaded: &'a Loaded,
-    path: &str,
-    known: &mut Lines<'a>,
-) -> Result<(Challenge, Heard), String> {
+/// A conversation.
+type Said = (Challenge, Heard);
+
+/// The run's conversation, and its lines, of which controls repeat most.
+pub struct Run<'a> {
+    said: Said,
+    lines: Lines<'a>,
+}
+
+impl Run<'_> {
+    /// The challenge's nonce.
+    pub fn nonce(&self) -> &str {
+        &self.said.0.nonce
+    }
+
+    /// The number of observations.
+    pub fn observations(&self) -> usize {
+        self.said.1.observations.len()
+    }
+}
+
+fn conversation<'a>(loaded: &'a Loaded, path: &str, known: &mut Lines<'a>) -> Result<Said, String> {
     let bytes = loaded
         .get(path)
         .ok_or_else(|| format!("{path} is missing"))?;
     transcript::read_with(bytes, known).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Compares the run's conversation with its evidence; gives the number of
-/// observations and the challenge's nonce.
-pub fn compare_run(evidence: &Evidence, loaded: &Loaded) -> Result<(usize, String), String> {
+/// Compares the run's conversation with its evidence; gives it.
+pub fn compare_run<'a>(evidence: &Evidence, loaded: &'a Loaded) -> Result<Run<'a>, String> {
     let path = evidence
         .probes
         .first()
         .map(|probe| probe.artifact_path.as_str());
     let path = path.ok_or("there are no probes")?;
-    let (challenge, heard) = conversation(loaded, path, &mut Lines::default())?;
+    let mut lines = Lines::default();
+    let (challenge, heard) = conversation(loaded, path, &mut lines)?;
     let asked = challenge.probes.iter().map(String::as_str);
     let required = catalogue::required(!evidence.controls.is_empty());
     if !asked.eq(required.map(|probe| probe.id)) || !challenge.lock {
@@ -40,26 +58,52 @@ pub fn compare_run(evidence: &Evidence, loaded: &Loaded) -> Result<(usize, Strin
         if probe.artifact_path != path {
             return Err(format!("{} points elsewhere", probe.probe_id));
         }
-        let heard = seen.get(probe.probe_id.as_str());
-        let heard = heard.map_or(&[][..], Vec::as_slice);
-        if !heard.iter().copied().eq(&probe.observations) {
+        if !seen.of(&probe.probe_id).eq(&probe.observations) {
             return Err(format!(
                 "{}: the conversation says otherwise",
                 probe.probe_id
             ));
         }
     }
-    // What the host added to the inspector's texts is not in the conversation.
-    let raw = RawFacts {
-        host_namespaces: evidence.raw.host_namespaces.clone(),
-        outside: evidence.raw.outside.clone(),
-        seccomp_profile: evidence.raw.seccomp_profile.clone(),
-        ..heard.raw
-    };
-    if raw != evidence.raw || heard.information != evidence.information {
+    let information = heard.information.iter().map(AsRef::as_ref);
+    if !same_texts(&heard.raw, &evidence.raw) || !information.eq(&evidence.information) {
         return Err("the kernel texts are not those of the conversation".into());
     }
-    Ok((heard.observations.len(), challenge.nonce))
+    let said = (challenge, heard);
+    Ok(Run { said, lines })
+}
+
+/// The inspector's kernel texts are the same. What the host added to them is not
+/// in the conversation.
+fn same_texts(heard: &RawFacts, said: &RawFacts) -> bool {
+    // Taken apart by name, so that a new text cannot be forgotten here.
+    let RawFacts {
+        mountinfo,
+        env_keyset,
+        proc_net_dev,
+        proc_net_route,
+        proc_net_ipv6_route,
+        proc_self_status,
+        proc_self_status_locked,
+        proc_self_limits,
+        proc_self_cgroup,
+        proc_version,
+        namespaces,
+        host_namespaces: _,
+        outside: _,
+        seccomp_profile: _,
+    } = heard;
+    *mountinfo == said.mountinfo
+        && *env_keyset == said.env_keyset
+        && *proc_net_dev == said.proc_net_dev
+        && *proc_net_route == said.proc_net_route
+        && *proc_net_ipv6_route == said.proc_net_ipv6_route
+        && *proc_self_status == said.proc_self_status
+        && *proc_self_status_locked == said.proc_self_status_locked
+        && *proc_self_limits == said.proc_self_limits
+        && *proc_self_cgroup == said.proc_self_cgroup
+        && *proc_version == said.proc_version
+        && *namespaces == said.namespaces
 }
 
 /// What every inspector of a run is told alike. Whether /out has a size of its
@@ -73,12 +117,15 @@ fn terms(challenge: &Challenge) -> (&str, &str, Limits) {
 }
 
 /// Recomputes which probes flipped in each control. Each has a conversation of
-/// its own, which is neither the run's nor another control's. `nonce` is the
-/// run's own.
-pub fn compare_controls(evidence: &Evidence, loaded: &Loaded, nonce: &str) -> Result<(), String> {
-    let mut lines = Lines::default();
-    let run = evidence.probes.first().ok_or("there are no probes")?;
-    let mut known = vec![conversation(loaded, &run.artifact_path, &mut lines)?];
+/// its own, which is neither the run's nor another control's.
+pub fn compare_controls<'a>(
+    evidence: &Evidence,
+    loaded: &'a Loaded,
+    run: Run<'a>,
+) -> Result<(), String> {
+    let Run { said, mut lines } = run;
+    let (nonce, sweeps) = (said.0.nonce.clone(), Sweeps::default());
+    let mut known = vec![said];
     for result in &evidence.controls {
         let Some(control) = controls::find(&result.control) else {
             return Err(format!("{} is no control", result.control));
@@ -86,7 +133,7 @@ pub fn compare_controls(evidence: &Evidence, loaded: &Loaded, nonce: &str) -> Re
         let wrong = |what: &str| Err(format!("{}: {what}", control.name));
         let (challenge, heard) = conversation(loaded, &result.artifact_path, &mut lines)?;
         let asked = challenge.probes.iter().map(String::as_str);
-        if !asked.eq(controls::probes(control)) {
+        if !asked.eq(controls::probes(control).map(|probe| probe.id)) {
             return wrong("the inspector was asked something else");
         }
         if challenge.lock == control.relaxations.contains(&Relaxation::LockOff) {
@@ -98,7 +145,7 @@ pub fn compare_controls(evidence: &Evidence, loaded: &Loaded, nonce: &str) -> Re
         {
             return wrong("it was asked with other limits or canaries than the run");
         }
-        if challenge.nonce != control_nonce(nonce, control.name) {
+        if challenge.nonce != control_nonce(&nonce, control.name) {
             return wrong("it belongs to another run or to another control");
         }
         // Another nonce in the same words: no two inspectors see and take the
@@ -111,7 +158,8 @@ pub fn compare_controls(evidence: &Evidence, loaded: &Loaded, nonce: &str) -> Re
         if known.iter().any(|(_, other)| same_words(other)) {
             return wrong("its conversation is another one under another nonce");
         }
-        let NotPassed { flipped, unproven } = calibrate::not_passed(control, &heard, &evidence.raw);
+        let NotPassed { flipped, unproven } =
+            calibrate::not_passed(control, &heard, &evidence.raw, &sweeps);
         if flipped != result.flipped || unproven != result.unproven {
             return wrong("something else flipped");
         }

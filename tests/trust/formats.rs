@@ -171,7 +171,7 @@ fn the_verifier_signs_what_it_came_to() {
         "https://in-toto.io/attestation/svr/v0.1"
     );
     let properties = &statement["predicate"]["properties"];
-    assert_eq!(properties[0], "B4_PRIME_ACCEPTED");
+    assert_eq!(properties[0], "TKI_ATTEST_B4_PRIME_ACCEPTED");
     assert_eq!(properties[1], "TKI_ATTEST_ASSURANCE_SIGNED_FRESH");
     let subjects = statement["subject"].as_array().unwrap();
     let digests: Vec<&str> = subjects
@@ -192,6 +192,15 @@ fn the_verifier_signs_what_it_came_to() {
         names.contains(&"verification-2.intoto.jsonl".to_owned()),
         "{names:?}"
     );
+    // What was not accepted has no property, and no given time is the signature's.
+    let late = [&flags[..], &["--verify-time", "2099-01-01T00:00:00Z"]].concat();
+    assert_eq!(copy.verify(&late).status, 3);
+    let envelope = fs::read(copy.folder.path().join("verification-3.intoto.jsonl")).unwrap();
+    let envelope = Envelope::parse(&envelope).unwrap();
+    let statement: Value = serde_json::from_slice(&envelope.payload).unwrap();
+    assert_eq!(statement["predicate"]["properties"], serde_json::json!([]));
+    let time = statement["predicate"]["timeCreated"].as_str().unwrap();
+    assert!(!time.starts_with("2099"), "{time}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A command behind a bundle, two bundles side by side, many at once.
 
-use super::bases::{full, other, plain};
+use super::bases::{full, keys, other, plain};
 use crate::common::{Said, run, tool};
 use std::fs;
 use std::path::Path;
@@ -80,6 +80,10 @@ fn two_runs_are_compared_by_what_they_say() {
         assert!(said.stdout.contains(wanted), "{wanted}: {said:?}");
     }
     assert!(!said.stdout.contains('\u{1b}'), "{said:?}");
+    diff(&copy.path, &copy.path, &["--exit-code"]).succeeded();
+    diff(&plain().path, &copy.path, &["--exit-code", "-q"]).succeeded();
+    let said = diff(&copy.path, &edited, &["--exit-code", "-q"]);
+    assert_eq!((said.status, said.stdout.as_str()), (1, ""), "{said:?}");
     let json = diff(&copy.path, &edited, &["--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(json["same"], false);
@@ -158,4 +162,64 @@ fn a_directory_is_verified_one_line_each_and_the_worst_decides() {
     assert_eq!(json.as_array().unwrap().len(), 42);
     let said = verify("2", &["--verification", "x.json"]);
     said.failed(2, "verify.several");
+}
+
+/// What the owner of a directory keeps beside evidence is named and not taken;
+/// whatever else is there could be evidence.
+#[test]
+fn documents_beside_evidence_are_named_and_not_taken_for_it() {
+    let copy = plain().copy();
+    let folder = copy.path.parent().unwrap();
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let key = keys().private("second");
+    let (verification, binding) = (at("verification.json"), at("binding"));
+    let written = copy.verify(&[
+        "--verification",
+        &verification,
+        "--binding",
+        &binding,
+        "--attest",
+        key.to_str().unwrap(),
+    ]);
+    written.succeeded();
+    fs::rename(&copy.request, at("request.json")).unwrap();
+    let matrix = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/evidence-schema/matrix-rev4.json"
+    );
+    fs::copy(matrix, at("matrix.json")).unwrap();
+    let verify = |path: &str, more: &[&str]| {
+        let mut command = tool();
+        command.arg("verify").arg(path).args(more);
+        run(command.arg("--allowed-signers").arg(&copy.signers))
+    };
+    for format in ["text", "json"] {
+        let said = verify(folder.to_str().unwrap(), &["--format", format]);
+        said.succeeded();
+        for (name, what) in [
+            ("request", "a request"),
+            ("verification", "a verification"),
+            ("binding", "a binding"),
+            ("matrix", "a matrix"),
+        ] {
+            let line = format!("{name}.json: not verified, because it is {what} (tki-attest/");
+            assert!(said.stderr.contains(&line), "{line}: {said:?}");
+        }
+        assert_eq!(
+            said.stderr.matches("[evidence.other]").count(),
+            4,
+            "{said:?}"
+        );
+        assert!(!said.stdout.contains("request.json"), "{said:?}");
+    }
+    // Named, it is what was asked about.
+    let named = verify(&at("request.json"), &[]);
+    named.failed(2, "evidence.malformed");
+    // One that is broken could be anything.
+    fs::write(at("request.json"), "{\"schema\":\"tki-attest/request/v1\"").unwrap();
+    verify(folder.to_str().unwrap(), &[]).failed(2, "evidence.malformed");
+    // A directory of nothing else proves nothing.
+    let others = tempfile::tempdir().unwrap();
+    fs::copy(&verification, others.path().join("verification.json")).unwrap();
+    verify(others.path().to_str().unwrap(), &[]).failed(3, "evidence.none");
 }

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use tki_attest::trust::dsse::Envelope;
 use tki_attest::trust::keys::Key;
 use tki_evidence::stamp::{self, sha256_hex};
-use tki_evidence::strict;
 
 /// A case.
 #[derive(Deserialize)]
@@ -310,8 +309,8 @@ impl Change {
             }
             Change::Relist {} => relist(copy),
             Change::Restamp {} => edit(&copy.path, |value| {
-                let strict = strict::parse(value.to_string().as_bytes()).unwrap();
-                value["evidence_sha256"] = stamp::stamp(strict).into();
+                value["evidence_sha256"] =
+                    stamp::stamp(value.to_string().as_bytes()).unwrap().into();
             }),
             Change::Sign { key } => sign(copy, key),
             Change::SignedSet { at: pointer, to } => signed(copy, |envelope| {

@@ -1,16 +1,19 @@
 //! Rules about kernel texts.
 
-use super::memo;
+use super::Texts;
+use super::profile::Calls;
 use crate::catalogue::{ALLOWED_ENV, DEVICES, ENGINE_FILES, FactRule, IMAGE_FILES};
-use crate::evidence::{RawFacts, Verdict};
+use crate::evidence::Verdict;
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, State};
 use crate::syscalls;
 
-type Problem = (Verdict, String);
+/// A verdict short of PASS, and why.
+pub type Problem = (Verdict, String);
 
 /// Applies a rule to the raw fact, and the raw fact to the reading.
-pub fn check(rule: FactRule, seen: &Observation, raw: &RawFacts) -> Vec<Problem> {
+pub fn check(rule: FactRule, seen: &Observation, texts: &Texts) -> Vec<Problem> {
+    let raw = texts.raw;
     let reading = match (seen.state, &seen.value) {
         (State::Allowed, Some(value)) => value.as_str(),
         // A kernel without IPv6 has no such table, which is as empty as can be.
@@ -67,7 +70,7 @@ pub fn check(rule: FactRule, seen: &Observation, raw: &RawFacts) -> Vec<Problem>
             "absent" => Vec::new(),
             _ => vec![(Verdict::Fail, "the canary is visible inside".into())],
         },
-        FactRule::MountTable => match memo::mounts(&raw.mountinfo).as_ref() {
+        FactRule::MountTable => match texts.mounts() {
             Err(line) => vec![(Verdict::Unproven, format!("mount table, line {}", line.0))],
             Ok(mounts) => {
                 let mut problems = agree(reading, &facts::mount_summary(mounts));
@@ -75,7 +78,7 @@ pub fn check(rule: FactRule, seen: &Observation, raw: &RawFacts) -> Vec<Problem>
                 problems
             }
         },
-        FactRule::MountFlags => match memo::mounts(&raw.mountinfo).as_ref() {
+        FactRule::MountFlags => match texts.mounts() {
             Err(line) => vec![(Verdict::Unproven, format!("mount table, line {}", line.0))],
             Ok(mounts) => {
                 let mut problems = agree(reading, &facts::flags_summary(mounts));
@@ -85,7 +88,7 @@ pub fn check(rule: FactRule, seen: &Observation, raw: &RawFacts) -> Vec<Problem>
         },
         FactRule::Is(wanted) => one_of(reading, &[wanted]),
         FactRule::OneOf(wanted) => one_of(reading, wanted),
-        FactRule::Status(name, wanted) => match facts::status_field(&raw.proc_self_status, name) {
+        FactRule::Status(name, wanted) => match texts.status(name) {
             None => vec![(Verdict::Unproven, format!("status has no {name}"))],
             Some(value) => {
                 let mut problems = agree(reading, value);
@@ -93,7 +96,7 @@ pub fn check(rule: FactRule, seen: &Observation, raw: &RawFacts) -> Vec<Problem>
                 problems
             }
         },
-        FactRule::NotRoot => match facts::identity(&raw.proc_self_status) {
+        FactRule::NotRoot => match facts::identity_of(|name| texts.status(name)) {
             None => vec![(Verdict::Unproven, "status has no ids".into())],
             Some(ids) => {
                 let mut problems = agree(reading, &ids);
@@ -103,7 +106,7 @@ pub fn check(rule: FactRule, seen: &Observation, raw: &RawFacts) -> Vec<Problem>
                 problems
             }
         },
-        FactRule::FreshNamespace => namespace(reading, &raw.host_namespaces),
+        FactRule::FreshNamespace => namespace(reading, texts.host_namespaces),
         FactRule::ImageFiles => within(reading, IMAGE_FILES, "/tki-inspector"),
         FactRule::Devices => within(reading, DEVICES, "null"),
         FactRule::Descriptors => {
@@ -121,7 +124,7 @@ pub fn check(rule: FactRule, seen: &Observation, raw: &RawFacts) -> Vec<Problem>
                 vec![(Verdict::Fail, format!("open: {reading}"))]
             }
         }
-        FactRule::Sweep => sweep(reading, &raw.seccomp_profile),
+        FactRule::Sweep => texts.sweep(reading),
         FactRule::NoSocketFile => match reading {
             "" => Vec::new(),
             found => vec![(Verdict::Fail, format!("socket files: {found}"))],
@@ -187,13 +190,13 @@ pub fn mount_table(mounts: &[Mount]) -> Vec<String> {
 
 /// Why a mount is none of those that the sandbox or an engine needs.
 fn foreign(mount: &Mount) -> Option<String> {
-    let point = mount.mount_point.as_str();
+    let point = mount.mount_point.as_ref();
     let below = |parent: &str| {
         point
             .strip_prefix(parent)
             .is_some_and(|rest| rest.starts_with('/'))
     };
-    let expected = match mount.fs_type.as_str() {
+    let expected = match mount.fs_type {
         _ if ["/", "/in", "/out"].contains(&point) => true,
         _ if ENGINE_FILES.contains(&point) => {
             if !mount.is_read_only() {
@@ -222,17 +225,16 @@ fn foreign(mount: &Mount) -> Option<String> {
 /// What PR-EXEC-1 needs besides the denials themselves: they are the lock's, so
 /// it must really have been stacked. That no privilege is to be gained otherwise
 /// is for the probes of identity to say.
-pub fn lock_problem(raw: &RawFacts) -> Option<String> {
-    let filters = |status: &str| -> Option<u32> {
-        facts::status_field(status, "Seccomp_filters")?.parse().ok()
-    };
+pub fn lock_problem(texts: &Texts) -> Option<String> {
+    let locked = &texts.raw.proc_self_status_locked;
+    let filters = |count: Option<&str>| -> Option<u32> { count?.parse().ok() };
     // Kernels before 5.9 do not count filters; there the denials speak alone.
     match (
-        filters(&raw.proc_self_status),
-        filters(&raw.proc_self_status_locked),
+        filters(texts.status("Seccomp_filters")),
+        filters(facts::status_field(locked, "Seccomp_filters")),
     ) {
         (Some(before), Some(after)) if before.checked_add(1) == Some(after) => None,
-        (None, None) if !raw.proc_self_status_locked.is_empty() => None,
+        (None, None) if !locked.is_empty() => None,
         (before, after) => Some(format!(
             "the lock was not stacked: filters {before:?} before, {after:?} after"
         )),
@@ -289,11 +291,11 @@ fn namespace(reading: &str, host: &[String]) -> Vec<Problem> {
 
 /// What is wrong with a mount's flags.
 fn flags(mount: &Mount) -> Option<Problem> {
-    let point = mount.mount_point.as_str();
+    let point = mount.mount_point.as_ref();
     if mount.shared {
         return Some((Verdict::Fail, format!("{point} is shared with the host")));
     }
-    let pseudo = ["proc", "sysfs", "cgroup", "cgroup2", "mqueue"].contains(&mount.fs_type.as_str());
+    let pseudo = ["proc", "sysfs", "cgroup", "cgroup2", "mqueue"].contains(&mount.fs_type);
     let wanted: &[&str] = match point {
         "/dev" => &["nosuid"],
         "/dev/pts" | "/dev/console" => &["nosuid", "noexec"],
@@ -318,11 +320,13 @@ fn flags(mount: &Mount) -> Option<Problem> {
     Some((verdict, format!("{point} lacks {}", missing.join(","))))
 }
 
+/// Without a profile that can be read nobody knows what a sweep should give.
+pub fn unreadable_profile() -> Problem {
+    (Verdict::Unproven, "the profile cannot be read".into())
+}
+
 /// Holds the sweep against the floor and against the profile.
-fn sweep(reading: &str, profile: &str) -> Vec<Problem> {
-    let Some(table) = memo::calls(profile) else {
-        return vec![(Verdict::Unproven, "the profile cannot be read".into())];
-    };
+pub fn sweep(reading: &str, calls: &Calls) -> Vec<Problem> {
     let mut seen = 0;
     let mut through = Vec::new();
     for entry in reading.split(' ') {
@@ -336,8 +340,7 @@ fn sweep(reading: &str, profile: &str) -> Vec<Problem> {
         }
         seen += 1;
         let name = || syscalls::name(number).unwrap_or("unknown");
-        let call = usize::try_from(number).ok().and_then(|n| table.get(n));
-        let call = call.copied().unwrap_or(table.unknown());
+        let call = calls.get(number);
         if answer == "skipped" {
             if call.not_tried {
                 continue;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::catalogue::{FactRule, all as every_probe, find};
+use crate::evidence::RawFacts;
 
 const MOUNTS: &str = "\
 1 0 0:1 / / ro,relatime - overlay overlay rw
@@ -100,18 +101,22 @@ fn good_sweep() -> String {
     answers.join(" ")
 }
 
+fn judged(probe: &ProbeSpec, observations: &[Observation], raw: &RawFacts) -> Judgement {
+    judge(probe, observations, &Texts::of_run(raw, &Sweeps::default()))
+}
+
 fn verdict_of(id: &str, change: impl Fn(&mut Vec<Observation>, &mut RawFacts)) -> Verdict {
     let probe = find(id).unwrap();
     let mut observations = good_observations(probe);
     let mut raw = good_raw();
     change(&mut observations, &mut raw);
-    judge(probe, &observations, &raw).verdict
+    judged(probe, &observations, &raw).verdict
 }
 
 #[test]
 fn good_observations_pass() {
     for probe in every_probe() {
-        let judgement = judge(probe, &good_observations(probe), &good_raw());
+        let judgement = judged(probe, &good_observations(probe), &good_raw());
         assert_eq!(judgement, Judgement::pass(), "{}", probe.id);
     }
 }
@@ -120,7 +125,7 @@ fn good_observations_pass() {
 fn no_observation_is_never_a_pass() {
     for probe in every_probe() {
         assert_eq!(
-            judge::<Observation>(probe, &[], &good_raw()).verdict,
+            judged(probe, &[], &good_raw()).verdict,
             Verdict::Unproven,
             "{}",
             probe.id
@@ -147,7 +152,7 @@ fn each_operation_alone_spoils_its_probe() {
             let spoil = |change: &dyn Fn(&mut Vec<Observation>)| {
                 let mut observations = good.clone();
                 change(&mut observations);
-                judge(probe, &observations, &good_raw()).verdict
+                judged(probe, &observations, &good_raw()).verdict
             };
             let name = (&probe.id, &good[index].operation);
             assert_eq!(
