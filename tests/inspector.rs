@@ -244,7 +244,7 @@ fn outside_a_sandbox_it_names_what_is_missing_and_touches_nothing() {
                 && (call.contains("\"/proc/") || call.contains("\"/tki-sandbox\"")));
         assert!(fine, "{line}");
     }
-    for arguments in [&[][..], &["inspect"], &["probe2"]] {
+    for arguments in [&[][..], &["inspect"], &["probe2"], &["probe", "a", "b"]] {
         let said = run(Command::new(&path).args(arguments));
         assert_eq!((said.status, said.stdout.as_str()), (2, ""), "{said:?}");
         assert!(said.stderr.contains("usage: "), "{said:?}");

@@ -38,8 +38,10 @@ const TEXTS: &[(&str, &CStr)] = &[
     ("proc_version", c"/proc/version"),
 ];
 
-/// Runs the whole conversation and returns the exit status.
-pub fn probe(environment: &[&[u8]]) -> i32 {
+/// Runs the whole conversation and returns the exit status. The challenge comes
+/// from standard input, or from a file if one is named: then nobody listens, and
+/// only the deadlines end it.
+pub fn probe(file: Option<&[u8]>, environment: &[&[u8]]) -> i32 {
     let missing = selfcheck::missing();
     if missing.iter().any(|invariant| invariant.structural) {
         io::print(2, &refusal(&missing));
@@ -55,18 +57,30 @@ pub fn probe(environment: &[&[u8]]) -> i32 {
         missing: missing.iter().map(|i| i.name.into()).collect(),
     }));
     out.flush();
-    let challenge = match read_challenge() {
+    let read = match file {
+        None => hear_challenge(),
+        Some(path) => read_challenge(path),
+    };
+    let challenge = match read.and_then(|line| parse(&line)) {
         Ok(challenge) => challenge,
         Err((status, reason)) => return refuse(status, reason),
     };
     let started = sys::now_us();
     match plan(&challenge, &missing) {
         Err((status, reason)) => refuse(status, reason),
-        Ok(probes) => match run(&mut out, &challenge, &probes, environment, started) {
-            Ok(()) => DONE,
-            Err(Stop::HostGone) => BLOCKED,
-            Err(Stop::Deadline) => refuse(BLOCKED, "the overall deadline has passed".into()),
-        },
+        Ok(probes) => {
+            let overall_ms = challenge.overall_deadline_ms.min(MOST_OVERALL_MS);
+            let deadlines = Deadlines {
+                probe_us: u64::from(challenge.probe_deadline_ms) * 1000,
+                overall_at: started + u64::from(overall_ms) * 1000,
+                host: file.is_none(),
+            };
+            match run(&mut out, &challenge, &probes, environment, deadlines) {
+                Ok(()) => DONE,
+                Err(Stop::HostGone) => BLOCKED,
+                Err(Stop::Deadline) => refuse(BLOCKED, "the overall deadline has passed".into()),
+            }
+        }
     }
 }
 
@@ -120,8 +134,21 @@ impl Output {
     }
 }
 
+/// The challenge from a file of bounded length.
+fn read_challenge(path: &[u8]) -> Result<Vec<u8>, (i32, String)> {
+    let text = core::str::from_utf8(path)
+        .map_err(|_| Errno::ENOENT)
+        .and_then(io::c_path)
+        .and_then(|path| io::read_text(&path));
+    match text {
+        Ok(text) if text.len() <= MAX_CHALLENGE => Ok(text.into_bytes()),
+        Ok(_) => Err((USAGE, "the challenge is too long".into())),
+        Err(_) => Err((BLOCKED, "the file with the challenge cannot be read".into())),
+    }
+}
+
 /// Reads one line of bounded length, and nothing after it.
-fn read_challenge() -> Result<Challenge, (i32, String)> {
+fn hear_challenge() -> Result<Vec<u8>, (i32, String)> {
     let give_up_at = sys::now_us() + CHALLENGE_DEADLINE_US;
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
@@ -147,7 +174,11 @@ fn read_challenge() -> Result<Challenge, (i32, String)> {
             return Err((USAGE, "the challenge is too long".into()));
         }
     }
-    match serde_json::from_slice(&line) {
+    Ok(line)
+}
+
+fn parse(line: &[u8]) -> Result<Challenge, (i32, String)> {
+    match serde_json::from_slice(line) {
         Ok(HostMessage::Challenge(challenge)) => Ok(challenge),
         Err(error) => Err((USAGE, format!("the challenge is malformed: {error}"))),
     }
@@ -191,13 +222,9 @@ fn run(
     challenge: &Challenge,
     probes: &[&ProbeSpec],
     environment: &[&[u8]],
-    started: u64,
+    deadlines: Deadlines,
 ) -> Result<(), Stop> {
-    let overall_ms = challenge.overall_deadline_ms.min(MOST_OVERALL_MS);
-    let deadlines = Deadlines {
-        probe_us: u64::from(challenge.probe_deadline_ms) * 1000,
-        overall_at: started + u64::from(overall_ms) * 1000,
-    };
+    let started = sys::now_us();
     let context = Context {
         env_canary: challenge.env_canary.clone(),
         host_canary: challenge.host_canary.clone(),

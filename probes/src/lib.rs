@@ -33,7 +33,10 @@ pub const OWN_PATH: &core::ffi::CStr = c"/tki-inspector";
 /// returns its exit status.
 pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u8]]) -> i32 {
     match arguments.next() {
-        Some(b"probe") => conversation::probe(environment),
+        Some(b"probe") => match (arguments.next(), arguments.next()) {
+            (file, None) => conversation::probe(file, environment),
+            _ => usage(),
+        },
         Some(b"exec-marker") => EXEC_MARKER_STATUS,
         Some(b"version") => {
             io::print(
@@ -42,13 +45,16 @@ pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u
             );
             0
         }
-        _ => {
-            io::print(
-                2,
-                "usage: tki-inspector probe | version\n\
-                 Runs only inside the sandbox that tki-attest launches.\n",
-            );
-            2
-        }
+        _ => usage(),
     }
+}
+
+fn usage() -> i32 {
+    io::print(
+        2,
+        "usage: tki-inspector probe [FILE] | version\n\
+         Runs only inside the sandbox that tki-attest launches. The challenge is read from\n\
+         standard input, or from FILE where nobody can speak to it.\n",
+    );
+    2
 }

@@ -19,13 +19,24 @@ pub enum Stop {
     Deadline,
 }
 
-/// Points in time, in microseconds of the monotonic clock.
+/// What ends the probes: points in time, in microseconds of the monotonic clock,
+/// and a host that goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadlines {
     /// How long one probe may take.
     pub probe_us: u64,
     /// When everything must have ended.
     pub overall_at: u64,
+    /// A host is at the other end of standard input; without it nothing goes on.
+    pub host: bool,
+}
+
+/// What ends one child.
+#[derive(Clone, Copy)]
+struct Until {
+    at: u64,
+    /// Standard input, or below zero, which the kernel passes over.
+    host: i32,
 }
 
 /// Runs all operations of a probe in one phase.
@@ -36,10 +47,13 @@ pub fn run(
     deadlines: Deadlines,
 ) -> Result<Vec<Observation>, Stop> {
     let mut seen: Vec<Observation> = Vec::new();
-    let give_up_at = (sys::now_us() + deadlines.probe_us).min(deadlines.overall_at);
+    let until = Until {
+        at: (sys::now_us() + deadlines.probe_us).min(deadlines.overall_at),
+        host: if deadlines.host { 0 } else { -1 },
+    };
     while seen.len() < probe.operations.len() {
         let before = seen.len();
-        let lost = run_child(probe, phase, context, before, give_up_at, &mut seen)?;
+        let lost = run_child(probe, phase, context, before, until, &mut seen)?;
         if sys::now_us() >= deadlines.overall_at {
             return Err(Stop::Deadline);
         }
@@ -59,7 +73,7 @@ fn run_child(
     phase: Phase,
     context: &Context,
     from: usize,
-    give_up_at: u64,
+    until: Until,
     seen: &mut Vec<Observation>,
 ) -> Result<Option<Outcome>, Stop> {
     let (reader, writer) = match sys::pipe() {
@@ -79,7 +93,7 @@ fn run_child(
         Ok(Some(pid)) => pid,
     };
     sys::close(writer);
-    let read = read_observations(reader, give_up_at, seen, probe.operations.len());
+    let read = read_observations(reader, until, seen, probe.operations.len());
     sys::close(reader);
     // It has ended or must. A child that cannot be killed is not waited for:
     // the end of process 1 takes it along.
@@ -128,17 +142,17 @@ enum Read {
 
 fn read_observations(
     reader: i32,
-    give_up_at: u64,
+    until: Until,
     seen: &mut Vec<Observation>,
     most: usize,
 ) -> Result<Read, Stop> {
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
     loop {
-        let Some(left) = give_up_at.checked_sub(sys::now_us()).filter(|us| *us > 0) else {
+        let Some(left) = until.at.checked_sub(sys::now_us()).filter(|us| *us > 0) else {
             return Ok(Read::TimeUp);
         };
-        let mut fds = [reader, 0].map(|fd| PollFd {
+        let mut fds = [reader, until.host].map(|fd| PollFd {
             fd,
             events: POLLIN,
             revents: 0,

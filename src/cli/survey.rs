@@ -14,9 +14,12 @@ pub struct SurveyArgs {
     /// A route of the file on which something may be changed; may be repeated.
     #[arg(long, value_name = "ROUTE", requires = "routes")]
     pub allow_writes: Vec<String>,
-    /// A further engine: unix://, tcp:// or ssh://[user@]host; may be repeated.
+    /// A further engine: unix://, tcp:// or ssh://[user@]host[:port]; may be repeated.
     #[arg(long, value_name = "URL")]
     pub host: Vec<String>,
+    /// ssh's configuration for ssh:// hosts, instead of the user's own.
+    #[arg(long, value_name = "FILE", requires = "host")]
+    pub ssh_config: Option<PathBuf>,
     /// Look at no engine but those of --host.
     #[arg(long, requires = "host")]
     pub only_hosts: bool,
@@ -56,7 +59,8 @@ pub struct PacketArgs {
     /// Who it is for.
     #[arg(long = "for", value_enum, value_name = "WHOM")]
     pub audience: Audience,
-    /// The file; what it needs lies beside it in a directory of the same name.
+    /// The file; what it needs lies beside it in a directory of the same name. Only an earlier
+    /// packet is replaced.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// Seccomp profile: targeted-deny, deny-by-default, or a file in Docker's JSON form.

@@ -11,14 +11,7 @@ use std::path::Path;
 
 /// Writes a packet.
 pub fn execute(args: &PacketArgs, common: Common) -> Result<Exit, Failure> {
-    let profile = Profile {
-        seccomp: Seccomp::resolve(&args.seccomp)?,
-        limits: match &args.profile {
-            Some(file) => Limits::read(file)?,
-            None => Limits::default(),
-        },
-    };
-    let facts = Facts::new(profile)?;
+    let facts = Facts::new(profile(&args.seccomp, args.profile.as_deref())?)?;
     let written = write::write(args.audience, &facts, None, &args.out)?;
     match args.format {
         Format::Json => output::print_json(&written)?,
@@ -26,6 +19,14 @@ pub fn execute(args: &PacketArgs, common: Common) -> Result<Exit, Failure> {
         Format::Text => output::print(&told(&written))?,
     }
     Ok(Exit::Done)
+}
+
+/// The sandbox that a user names.
+fn profile(seccomp: &str, limits: Option<&Path>) -> Result<Profile, Failure> {
+    Ok(Profile {
+        seccomp: Seccomp::resolve(seccomp)?,
+        limits: limits.map_or_else(|| Ok(Limits::default()), Limits::read)?,
+    })
 }
 
 fn told(written: &Written) -> String {
@@ -39,21 +40,28 @@ fn told(written: &Written) -> String {
     )
 }
 
-/// Writes the operator's packet where a BLOCKED command was told to, or says
-/// how to get it. Gives the sentence for the user.
-pub fn offer(file: Option<&Path>, why: &Why) -> Result<String, Failure> {
-    let Some(file) = file else {
+/// A packet that a BLOCKED command may be told to write.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    /// Where; nowhere, and how to get it is said instead.
+    pub file: Option<&'a Path>,
+    /// The command's own `--seccomp`.
+    pub seccomp: &'a str,
+    /// The command's own `--profile`.
+    pub limits: Option<&'a Path>,
+}
+
+/// Writes the operator's packet, or says how to get it. Gives the sentence for
+/// the user.
+pub fn offer(offer: Offer, why: &Why) -> Result<String, Failure> {
+    let Some(file) = offer.file else {
         return Ok(
             "somebody else can run it: `tki-attest packet --for operator --out packet.md` \
                    (or --packet FILE here) writes what they need"
                 .into(),
         );
     };
-    let profile = Profile {
-        seccomp: Seccomp::resolve("deny-by-default")?,
-        limits: Limits::default(),
-    };
-    let facts = Facts::new(profile)?;
+    let facts = Facts::new(profile(offer.seccomp, offer.limits)?)?;
     let written = write::write(Audience::Operator, &facts, Some(why), file)?;
     let shown = written.packet.display();
     Ok(format!("hand over the operator's packet {shown}"))

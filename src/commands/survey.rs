@@ -2,7 +2,8 @@
 
 use crate::attest::venue;
 use crate::cli::{Common, Format, SurveyArgs};
-use crate::commands::{output, packet};
+use crate::commands::output;
+use crate::commands::packet::{self, Offer};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::image::embedded;
@@ -41,11 +42,15 @@ pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
         rules: &rules,
         host: &host,
         watch: &watch,
-        create: !args.read_only,
+        create: match args.read_only {
+            true => Err("nothing is made with --read-only"),
+            false => Ok(()),
+        },
     };
     let scope = Scope {
         hosts: args.host.clone(),
         only_hosts: args.only_hosts,
+        ssh_config: args.ssh_config.clone(),
     };
     let found = survey(&scope, &context)?;
     let paint = Paint::stdout(common.color);
@@ -73,7 +78,12 @@ fn print(
 
 /// The verdict has been printed; the packet is what remains to be done.
 fn blocked(args: &SurveyArgs, why: &Why) -> Result<Exit, Failure> {
-    let offer = packet::offer(args.packet.as_deref(), why)?;
+    let offer = Offer {
+        file: args.packet.as_deref(),
+        seccomp: "deny-by-default",
+        limits: None,
+    };
+    let offer = packet::offer(offer, why)?;
     let _ = writeln!(std::io::stderr(), "tki-attest: {}", printable(&offer, 4000));
     Ok(Exit::Blocked)
 }

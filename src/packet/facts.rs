@@ -60,12 +60,16 @@ impl Facts {
         })
     }
 
-    /// The challenge as the line that the inspector reads.
-    pub fn challenge_line(&self) -> Result<Vec<u8>, Failure> {
-        let mut line = serde_json::to_vec(&HostMessage::Challenge(self.challenge.clone()))
-            .map_err(|error| Failure::internal("packet.challenge", error.to_string()))?;
-        line.push(b'\n');
-        Ok(line)
+    /// The challenge as the line that the inspector reads, where these invariants
+    /// of the sandbox cannot be had.
+    pub fn challenge_line(&self, missing: &[&str]) -> Result<String, Failure> {
+        let challenge = Challenge {
+            accept_missing: missing.iter().map(|name| (*name).into()).collect(),
+            ..self.challenge.clone()
+        };
+        serde_json::to_string(&HostMessage::Challenge(challenge))
+            .map(|line| line + "\n")
+            .map_err(|error| Failure::internal("packet.challenge", error.to_string()))
     }
 
     /// Everything that plain command lines need, by name.
@@ -78,7 +82,7 @@ impl Facts {
             )
         })?;
         let mut files = vec![
-            ("challenge.json", self.challenge_line()?),
+            ("challenge.json", self.challenge_line(&[])?.into_bytes()),
             ("seccomp.bpf", filter),
             (
                 "seccomp.json",

@@ -1,31 +1,37 @@
 #!/usr/bin/env bash
-# Asks every pod of the DaemonSet the challenge, and keeps what each says under its node's
-# name. Run it where kubectl reaches the cluster, in the directory of this file.
+# Fetches what every pod of the DaemonSet said, and keeps it under its node's name. Run it
+# where kubectl reaches the cluster, in the directory of this file.
 #
-#   ./collect.sh [DIR]
+#   ./collect.sh [DIR [SECONDS]]
+#
+# A pod may be pulled up late: each is waited for, SECONDS at most (120).
 set -euo pipefail
 
 out="${1:-transcripts}"
-sha256sum --check --strict --quiet SHA256SUMS
+patience="${2:-120}"
+cluster() { kubectl --namespace tki-attest "$@"; }
+
 mkdir -p "$out"
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-kubectl --namespace tki-attest get pods --selector app=tki-attest-nodes \
-    --output 'jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}' > "$folder/pods"
-failed=0
-while read -r pod node <&4; do
-    # Open in both directions: standard input stays open until the pod has said everything.
-    mkfifo "$folder/stdin"
-    exec 3<>"$folder/stdin"
-    cat challenge.json >&3
-    # A pod that heard nothing for a minute ends and is started again.
-    kubectl --namespace tki-attest wait --for=condition=Ready --timeout=360s "pod/$pod" || true
-    if ! timeout 120 kubectl --namespace tki-attest attach --stdin --quiet "$pod" \
-        <&3 > "$out/$node.ndjson"; then
-        printf 'no answer from %s on %s\n' "$pod" "$node" >&2
-        failed=1
-    fi
-    exec 3>&-
-    rm -f "$folder/stdin"
-done 4< "$folder/pods"
-exit "$failed"
+pods=$(cluster get pods --selector app=tki-attest-nodes \
+    --output 'jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}')
+wanted=$(cluster get daemonset tki-attest-nodes \
+    --output 'jsonpath={.status.desiredNumberScheduled}')
+heard=0
+while read -r pod node; do
+    [ -n "$node" ] || continue
+    give_up=$((SECONDS + patience))
+    # The last line repeats this packet's nonce: what has it is whole, and of this packet.
+    until cluster logs "$pod" > "$out/$node.ndjson.part" 2>&1 &&
+        tail -n 1 "$out/$node.ndjson.part" |
+            grep -q '^{"done":{"nonce":"{{nonce}}",'; do
+        if [ "$SECONDS" -ge "$give_up" ]; then
+            printf 'no answer from %s on %s: see %s\n' "$pod" "$node" "$out/$node.ndjson.part" >&2
+            continue 2
+        fi
+        sleep 1
+    done
+    mv "$out/$node.ndjson.part" "$out/$node.ndjson"
+    heard=$((heard + 1))
+done <<< "$pods"
+printf '%s of %s nodes answered\n' "$heard" "${wanted:-?}" >&2
+[ "$heard" = "$wanted" ]

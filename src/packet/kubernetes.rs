@@ -11,9 +11,14 @@ const TEXT: &str = include_str!("kubernetes.yml");
 const POD: &str = include_str!("kubernetes-pod.yml");
 const COLLECT: &str = include_str!("kubernetes-collect.sh");
 
+/// Invariants that no pod has: the inspector goes on all the same, and the probe
+/// for it says what it finds.
+const POD_LACKS: [&str; 1] = ["network-none"];
+
 /// The manifests, whose files lie in `folder`.
 pub fn packet(facts: &Facts, folder: &str) -> Result<Packet, Failure> {
     let limits = &facts.profile.limits;
+    let challenge = facts.challenge_line(&POD_LACKS)?;
     let (uid, gid) = USER.split_once(':').unwrap_or((USER, USER));
     let pod = fill(
         POD,
@@ -36,13 +41,15 @@ pub fn packet(facts: &Facts, folder: &str) -> Result<Packet, Failure> {
         ("seccomp", cell(&facts.profile.seccomp.name)),
         ("seccomp_sha256", facts.profile.seccomp.sha256.clone()),
         ("pids", limits.pids.to_string()),
+        ("challenge", challenge.trim_end().to_owned()),
         ("folder", folder.to_owned()),
         ("job_pod", pod.replace("{restart}", "Never")),
         ("daemon_pod", pod.replace("{restart}", "Always")),
     ];
     let mut files = facts.files()?;
-    files.retain(|(name, _)| *name != "seccomp.bpf");
-    files.push(("collect.sh", COLLECT.as_bytes().to_vec()));
+    files.retain(|(name, _)| !["challenge.json", "seccomp.bpf"].contains(name));
+    let collect = fill(COLLECT, &[("nonce", facts.challenge.nonce.clone())])?;
+    files.push(("collect.sh", collect.into_bytes()));
     let sums = sums(&files);
     files.push(("SHA256SUMS", sums.into_bytes()));
     Ok(Packet {

@@ -10,6 +10,7 @@ use crate::packet::{Facts, Packet, Why};
 use crate::sandbox::command_line::{Client, command_line};
 use std::fmt::Write as _;
 use tki_evidence::catalogue::{CANONICAL, HOSTNAME};
+use tki_evidence::controls::CONTROLS;
 use tki_evidence::matrix::Matrix;
 use tki_evidence::stamp::sha256_hex;
 
@@ -48,6 +49,8 @@ pub fn packet(facts: &Facts, why: Option<&Why>, folder: &str) -> Result<Packet, 
         ("out_bytes", facts.profile.limits.out_bytes.to_string()),
         ("tmp_bytes", facts.profile.limits.tmp_bytes.to_string()),
         ("pids", facts.profile.limits.pids.to_string()),
+        ("memory", facts.profile.limits.memory_bytes.to_string()),
+        ("controls", CONTROLS.len().to_string()),
         ("nofile", facts.profile.limits.nofile.to_string()),
         ("label", LABEL_RUN.to_owned()),
         ("nonce", facts.challenge.nonce.clone()),

@@ -71,9 +71,17 @@ fn quoted(word: &str) -> String {
 /// A cell of a Markdown table.
 pub fn cell(text: &str) -> String {
     let text = crate::report::text::printable(text, 300);
-    text.replace('|', "\\|")
-        .replace('`', "'")
-        .replace('<', "&lt;")
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            // Nothing that would become a column, a link, a picture or markup.
+            '|' | '[' | ']' | '\\' => out.extend(['\\', c]),
+            '`' => out.push('\''),
+            '<' => out.push_str("&lt;"),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -87,6 +95,14 @@ mod tests {
         assert!(fill("x {{b}}", &values).is_err());
         assert!(fill("x", &values).is_err());
         assert!(fill("x {{a", &values).is_err());
+    }
+
+    #[test]
+    fn a_cell_is_text_and_nothing_else() {
+        assert_eq!(
+            cell("a|b ![x](http://h) \\[y](z) `c` <d>"),
+            "a\\|b !\\[x\\](http://h) \\\\\\[y\\](z) 'c' &lt;d>"
+        );
     }
 
     #[test]

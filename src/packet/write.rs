@@ -42,6 +42,21 @@ pub fn folder_of(out: &Path) -> PathBuf {
     out.with_file_name(name)
 }
 
+/// Nothing is there, or an earlier packet. A project's own pipeline is not.
+fn is_free(out: &Path) -> bool {
+    use std::io::Read;
+    let Ok(file) = fs::File::open(out) else {
+        return out.symlink_metadata().is_err();
+    };
+    let mut start = Vec::new();
+    let read = file.take(1024).read_to_end(&mut start);
+    let start = String::from_utf8_lossy(&start);
+    read.is_ok()
+        && ["Packet packet-", "Packet `packet-"]
+            .iter()
+            .any(|head| start.contains(head))
+}
+
 /// Makes and writes a packet.
 pub fn write(
     audience: Audience,
@@ -63,6 +78,13 @@ pub fn write(
         return Err(failed(
             out,
             std::io::Error::other("it names no file of plain characters"),
+        ));
+    }
+    if !is_free(out) {
+        return Err(Failure::usage(
+            "packet.exists",
+            format!("{}: it is there, and is no packet", out.display()),
+            "give another name: only an earlier packet is replaced",
         ));
     }
     let folder = folder_of(out);

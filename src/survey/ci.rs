@@ -93,7 +93,7 @@ pub fn elsewhere() -> Vec<Surface> {
             "CI",
             "ci, once the owner authorises a runner",
             "the owner must authorise a project and a runner",
-            "gitlab-ci --out .gitlab-ci.yml",
+            "gitlab-ci --out attest.gitlab-ci.yml",
         ),
         row(
             "Human operator with the right to run containers",

@@ -2,17 +2,21 @@
 //! that the user lists.
 
 use crate::files::read_bounded;
-use crate::survey::call::Call;
+use crate::survey::call::{Call, Redactor};
 use crate::survey::engine_api::{Created, Look, look};
 use crate::survey::http::Address;
 use crate::survey::inventory::Context;
-use crate::survey::surface::{Can, Decision, Surface, Use};
+use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::{Path, PathBuf};
 use tki_evidence::evidence::VenueFacts;
 
 /// The most contexts that are read, and the most bytes of one.
 const MOST_CONTEXTS: usize = 64;
 const MOST_BYTES: u64 = 64 * 1024;
+
+/// What to do about an engine on another host.
+pub const ELSEWHERE: &str =
+    "copy tki-attest there and run `tki-attest survey`, or hand over the packet";
 
 /// An address and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +109,9 @@ fn contexts(config: &Path) -> Vec<(String, String)> {
 
 /// Asks the engine at an address.
 pub fn survey(candidate: &Candidate, context: &Context) -> Surface {
-    let surface = format!("Docker Engine at {} ({})", candidate.url, candidate.from);
+    // Somebody may have put a password into an address.
+    let url = Redactor::default().clean(&candidate.url, 200);
+    let surface = format!("Docker Engine at {url} ({})", candidate.from);
     let Some(address) = Address::parse(&candidate.url) else {
         let call = Call::new(
             format!("read {}", candidate.from),
@@ -120,16 +126,29 @@ pub fn survey(candidate: &Candidate, context: &Context) -> Surface {
         );
         return unreached(Surface::absent(surface, vec![call]), candidate);
     }
-    let look = look(&address, context.create, context.image, context.watch);
+    let create = match address.is_here() {
+        true => context.create,
+        false => Err("nothing is made on another host from here"),
+    };
+    let look = look(&address, create, context.image, context.watch);
     // Podman's socket is asked as Podman's.
     let engine = if look.podman { "podman" } else { "docker" };
     let name = match look.podman {
-        true => format!("Podman at {} ({})", candidate.url, candidate.from),
+        true => format!("Podman at {url} ({})", candidate.from),
         false => surface,
     };
     let usual = candidate.from == "usual socket" && candidate.url.ends_with("/var/run/docker.sock");
     let host = (!usual).then(|| candidate.url.clone());
-    describe(name, look, Use { engine, host }, context)
+    let mut surface = describe(name, look, Use::of(engine, host), context);
+    if !address.is_here() {
+        surface.venue_type = "another host";
+        if surface.decision == Decision::InspectOnly {
+            surface.decision = Decision::Prepare;
+            surface.decision_note = ELSEWHERE.into();
+            surface.permission_gap = "tki-attest must be run over there".into();
+        }
+    }
+    surface
 }
 
 fn unreached(mut surface: Surface, candidate: &Candidate) -> Surface {
@@ -138,7 +157,8 @@ fn unreached(mut surface: Surface, candidate: &Candidate) -> Surface {
     surface.can_run = Can::not_tried("it was not contacted");
     surface.can_write_files = Can::not_tried("it was not contacted");
     surface.can_collect_logs = Can::not_tried("it was not contacted");
-    surface.permission_gap = format!("list it: survey --host {}", candidate.url);
+    let url = Redactor::default().clean(&candidate.url, 200);
+    surface.permission_gap = format!("list it: survey --host {url}");
     surface.decision_note = "not contacted".into();
     surface
 }
@@ -147,6 +167,7 @@ fn unreached(mut surface: Surface, candidate: &Candidate) -> Surface {
 pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Surface {
     let mut surface = Surface::absent(name, Vec::new());
     surface.evidence = look.calls.clone();
+    surface.loaded = look.loaded;
     if !look.greeted {
         let there = look.permission || !look.problem.starts_with("connect: No such file");
         surface.can_run = Can::no(look.problem.clone());
@@ -154,6 +175,10 @@ pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Sur
         surface.can_collect_logs = Can::no("it does not answer");
         if there {
             surface.decision = Decision::Reject;
+            surface.production_risk = "unknown: it does not answer".into();
+        }
+        if look.permission {
+            surface.obstacle = Obstacle::Permission;
         }
         surface.permission_gap = match look.permission {
             true => "the socket is not for this user: run as root or as a member of the group \
@@ -178,17 +203,26 @@ pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Sur
         }
         None => "unknown: it does not list its containers".into(),
     };
+    surface.obstacle = match &look.created {
+        Created::Forbidden(_) => Obstacle::ReadOnly,
+        Created::NotTried(_) if context.create.is_err() => Obstacle::NotPermitted,
+        _ => Obstacle::Other,
+    };
     let (can, gap) = match &look.created {
         Created::Yes => (
             Can::yes("create answered 201; the container was removed, never started"),
             "none".to_owned(),
         ),
         Created::Left(what) => (
-            Can::yes("create answered 201"),
-            format!("the container could not be removed ({what}): run `tki-attest clean`"),
+            Can::no(format!(
+                "create worked, and {what} could NOT be removed: `tki-attest clean` in a minute"
+            )),
+            "whoever may create containers here must also be able to remove them".into(),
         ),
-        Created::Forbidden => (
-            Can::no("create answered 403: the socket is for reading"),
+        Created::Forbidden(status) => (
+            Can::no(format!(
+                "create answered {status}: the socket is for reading"
+            )),
             "an operator who may create containers must run it on that host".into(),
         ),
         Created::Refused(status) => (
@@ -197,29 +231,25 @@ pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Sur
         ),
         Created::Lost(why) => (
             Can::no(format!("create was not answered: {why}")),
-            "the engine must answer".into(),
+            "the engine must answer; should it have made the container after all, `tki-attest \
+             clean` removes it"
+                .into(),
         ),
         Created::NotTried(why) => (Can::not_tried(*why), "unknown".into()),
     };
-    let usable_now = can.is_yes();
-    (surface.can_write_files, surface.can_collect_logs) = match usable_now {
-        true => (
-            Can::yes("/out is a directory of this host"),
-            Can::yes("through the engine's attach call"),
-        ),
-        false => (
-            Can::no("without a container there is no /out"),
-            Can::no("without a container nothing is said"),
-        ),
-    };
-    surface.can_run = can;
     surface.permission_gap = gap;
-    (surface.decision, surface.decision_note) = context.decide(usable_now, &plausible);
-    if !usable_now {
+    surface.can_run = can;
+    if surface.can_run.is_yes() {
+        surface.can_write_files = Can::yes("/out is a directory of this host");
+        surface.can_collect_logs = Can::yes("through the engine's attach call");
+        context.decide(&mut surface, usable, &plausible);
+    } else {
+        let answer = surface.can_run.answer;
+        surface.can_write_files = Can::with(answer, "without a container there is no /out");
+        surface.can_collect_logs = Can::with(answer, "without a container nothing is said");
         surface.decision = Decision::InspectOnly;
         surface.decision_note = "cannot attest: it can be looked at, and no more".into();
     }
-    surface.usable_as = usable_now.then_some(usable);
     surface
 }
 

@@ -9,7 +9,7 @@ use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
 use crate::image::Image;
 use crate::survey::call::{Call, Redactor};
 use crate::survey::http::{Address, Answer, HttpError, Request, exchange};
-use crate::survey::watch::{Stopped, Watch};
+use crate::survey::watch::Watch;
 use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -28,8 +28,8 @@ pub enum Created {
     Yes,
     /// 201, and it could not be removed.
     Left(String),
-    /// 403: the socket is for reading.
-    Forbidden,
+    /// 401, 403 or 405: the socket is for reading.
+    Forbidden(u16),
     /// Another answer.
     Refused(u16),
     /// No answer.
@@ -57,6 +57,8 @@ pub struct Look {
     pub host_name: String,
     /// Containers that it holds, if it tells.
     pub containers: Option<usize>,
+    /// The image was not there, and was loaded.
+    pub loaded: bool,
     /// What came of a create call.
     pub created: Created,
     /// Why it did not greet.
@@ -65,8 +67,11 @@ pub struct Look {
     pub calls: Vec<Call>,
 }
 
-/// Asks an engine. `create` says whether a container may be made.
-pub fn look(address: &Address, create: bool, image: &Image, watch: &Watch) -> Look {
+/// Whether a container may be made, or why not.
+pub type Permission = Result<(), &'static str>;
+
+/// Asks an engine.
+pub fn look(address: &Address, create: Permission, image: &Image, watch: &Watch) -> Look {
     let mut look = Look {
         permission: false,
         greeted: false,
@@ -76,6 +81,7 @@ pub fn look(address: &Address, create: bool, image: &Image, watch: &Watch) -> Lo
         kernel: String::new(),
         host_name: String::new(),
         containers: None,
+        loaded: false,
         created: Created::NotTried("it did not greet"),
         problem: String::new(),
         calls: Vec::new(),
@@ -104,8 +110,8 @@ pub fn look(address: &Address, create: bool, image: &Image, watch: &Watch) -> Lo
     }
     describe(&client, &mut look);
     look.created = match create {
-        true => try_create(&client, image, &mut look.calls),
-        false => Created::NotTried("nothing is made without permission"),
+        Ok(()) => try_create(&client, image, &mut look),
+        Err(why) => Created::NotTried(why),
     };
     look
 }
@@ -235,7 +241,8 @@ fn describe(client: &Client, look: &mut Look) {
 
 /// Makes a container and removes it. Its image is loaded if it is not there,
 /// and stays, as it does after a run.
-fn try_create(client: &Client, image: &Image, calls: &mut Vec<Call>) -> Created {
+fn try_create(client: &Client, image: &Image, look: &mut Look) -> Created {
+    let calls = &mut look.calls;
     let mut known = None;
     for digest in [&image.config_digest, &image.manifest_digest] {
         let target = format!("/images/{digest}/json");
@@ -259,7 +266,8 @@ fn try_create(client: &Client, image: &Image, calls: &mut Vec<Call>) -> Created 
             body: &archive,
             ..Request::get("/images/load?quiet=1")
         };
-        let _ = client.plain(&request, calls);
+        let answer = client.plain(&request, calls);
+        look.loaded = answer.is_ok_and(|answer| answer.status == 200);
     }
     // Whatever came of the load, what create answers is the question.
     let digest = known.unwrap_or_else(|| image.config_digest.clone());
@@ -301,15 +309,14 @@ fn create(client: &Client, run_id: &str, now: u64, image: &str, calls: &mut Vec<
     };
     match client.plain(&request, calls) {
         Ok(answer) if answer.status == 201 => remove(client, &name, calls),
-        Ok(answer) if answer.status == 403 => Created::Forbidden,
+        Ok(answer) if matches!(answer.status, 401 | 403 | 405) => Created::Forbidden(answer.status),
         Ok(answer) => Created::Refused(answer.status),
+        Err(error @ HttpError::Connect(_)) => Created::Lost(error.to_string()),
         // The engine may have made it all the same.
-        Err(error) => {
-            if !matches!(error, HttpError::Connect(_)) {
-                remove(client, &name, calls);
-            }
-            Created::Lost(error.to_string())
-        }
+        Err(error) => match remove(client, &name, calls) {
+            Created::Left(what) => Created::Left(what),
+            _ => Created::Lost(error.to_string()),
+        },
     }
 }
 
@@ -332,13 +339,5 @@ fn remove(client: &Client, name: &str, calls: &mut Vec<Call>) -> Created {
         (_, Ok(answer)) if answer.status == 404 => Created::Yes,
         (Ok(answer), _) => Created::Left(format!("{name}: HTTP {}", answer.status)),
         (Err(error), _) => Created::Left(format!("{name}: {error}")),
-    }
-}
-
-/// Whether a call was cut short by a signal.
-pub fn was_interrupted(watch: &Watch) -> Option<Stopped> {
-    match watch.left() {
-        Err(stopped @ Stopped::Interrupted(_)) => Some(stopped),
-        _ => None,
     }
 }

@@ -42,22 +42,20 @@ pub fn here(context: &Context) -> Surface {
             false => signs.join(" "),
         },
     ));
-    let written = probe_file();
+    let written = match context.create.map(|()| probe_file()) {
+        Ok(Ok(())) => Can::yes("a file was written, read back and removed"),
+        Ok(Err(error)) => Can::no(error.to_string()),
+        Err(why) => Can::not_tried(why),
+    };
     calls.push(Call::new(
         "write, read back, remove a file in the temporary directory",
-        match &written {
-            Ok(()) => "ok".to_owned(),
-            Err(error) => error.to_string(),
-        },
+        format!("{}: {}", written.answer.name(), written.why),
     ));
     let plausible = context.claim(facts, &facts.kernel);
     Surface {
         approved: context.approved(&plausible),
         can_run: Can::no("a shell is no sandbox: see the engines"),
-        can_write_files: match written {
-            Ok(()) => Can::yes("a file was written, read back and removed"),
-            Err(error) => Can::no(error.to_string()),
-        },
+        can_write_files: written,
         can_collect_logs: Can::yes("whatever is run from here"),
         production_risk: "none: nothing runs without an engine".into(),
         permission_gap: "not an execution surface".into(),
@@ -92,15 +90,8 @@ pub fn containerd(context: &Context) -> Surface {
         },
     ));
     let mut there = answers.is_ok();
-    for name in ["containerd", "nerdctl", "ctr", "crictl"] {
-        match find(name) {
-            Some(path) => {
-                there = true;
-                calls.push(program_version(&path, context));
-            }
-            None => calls.push(Call::new(format!("look for {name}"), "no such program")),
-        }
-    }
+    let clients = ["containerd", "nerdctl", "ctr", "crictl"];
+    there |= !installed(&clients, context, &mut calls).is_empty();
     let mut surface = Surface::absent("containerd, nerdctl", calls);
     if there {
         surface.decision = Decision::InspectOnly;
@@ -113,19 +104,26 @@ pub fn containerd(context: &Context) -> Surface {
     surface
 }
 
-/// OCI runtimes: what engines start containers with.
-pub fn runtimes(context: &Context) -> Surface {
-    let mut calls = Vec::new();
-    let mut names = Vec::new();
-    for name in ["runc", "crun", "youki", "runsc", "kata-runtime"] {
+/// Those of some programs that are there, each asked for its version.
+fn installed<'a>(names: &[&'a str], context: &Context, calls: &mut Vec<Call>) -> Vec<&'a str> {
+    let mut there = Vec::new();
+    for name in names {
         match find(name) {
             Some(path) => {
-                names.push(name);
+                there.push(*name);
                 calls.push(program_version(&path, context));
             }
             None => calls.push(Call::new(format!("look for {name}"), "no such program")),
         }
     }
+    there
+}
+
+/// OCI runtimes: what engines start containers with.
+pub fn runtimes(context: &Context) -> Surface {
+    let mut calls = Vec::new();
+    let known = ["runc", "crun", "youki", "runsc", "kata-runtime"];
+    let names = installed(&known, context, &mut calls);
     let mut surface = Surface::absent(format!("OCI runtimes ({})", names.join(", ")), calls);
     if names.is_empty() {
         surface.surface = "OCI runtimes".into();

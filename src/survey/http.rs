@@ -1,17 +1,21 @@
 //! One HTTP/1.1 exchange over a unix socket or a port, with a deadline. It
 //! speaks no TLS, follows nothing, and keeps only so much of an answer.
 
-use crate::survey::watch::{Stopped, Watch};
+use crate::survey::watch::{Stopped, TICK, Watch};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::mpsc;
 use std::time::Duration;
 
-/// The most bytes of an answer's head.
+/// The most bytes of an answer's head, and of what is no part of its body.
 const MOST_HEAD: usize = 64 * 1024;
+
+/// The most heads that say only that another one follows.
+const MOST_HEADS: usize = 8;
 
 /// Where somebody listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +47,18 @@ impl Address {
             true => rest.to_owned(),
             false => format!("{rest}:2375"),
         }))
+    }
+}
+
+impl Address {
+    /// A socket of this host, or its loopback interface by a name that says so.
+    pub fn is_here(&self) -> bool {
+        let Address::Tcp(address) = self else {
+            return true;
+        };
+        let host = address.rsplit_once(':').map_or("", |(host, _)| host);
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
     }
 }
 
@@ -134,16 +150,16 @@ pub fn exchange(
         Address::Unix(path) => {
             let stream = connect_unix(path).map_err(HttpError::Connect)?;
             stream
-                .set_read_timeout(Some(crate::survey::watch::TICK))
-                .and_then(|()| stream.set_write_timeout(Some(crate::survey::watch::TICK)))
+                .set_read_timeout(Some(TICK))
+                .and_then(|()| stream.set_write_timeout(Some(TICK)))
                 .map_err(HttpError::Connect)?;
             converse(stream, request, most, watch)
         }
         Address::Tcp(address) => {
             let stream = connect_tcp(address, watch)?;
             stream
-                .set_read_timeout(Some(crate::survey::watch::TICK))
-                .and_then(|()| stream.set_write_timeout(Some(crate::survey::watch::TICK)))
+                .set_read_timeout(Some(TICK))
+                .and_then(|()| stream.set_write_timeout(Some(TICK)))
                 .map_err(HttpError::Connect)?;
             converse(stream, request, most, watch)
         }
@@ -160,9 +176,30 @@ fn connect_unix(path: &std::path::Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
+/// The addresses of a name. Asking for them cannot be cut short, so somebody else
+/// asks, and is left alone when the time is up.
+pub fn resolve(address: &str, watch: &Watch) -> Result<Vec<SocketAddr>, HttpError> {
+    let (sender, receiver) = mpsc::channel();
+    let name = address.to_owned();
+    std::thread::spawn(move || {
+        let found = name.to_socket_addrs().map(Iterator::collect);
+        let _ = sender.send(found);
+    });
+    loop {
+        match receiver.recv_timeout(watch.tick()?) {
+            Ok(found) => return found.map_err(HttpError::Connect),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                let error = io::Error::other("the name could not be looked up");
+                return Err(HttpError::Connect(error));
+            }
+        }
+    }
+}
+
 fn connect_tcp(address: &str, watch: &Watch) -> Result<TcpStream, HttpError> {
     let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
-    for address in address.to_socket_addrs().map_err(HttpError::Connect)? {
+    for address in resolve(address, watch)? {
         match TcpStream::connect_timeout(&address, watch.left()?.min(Duration::from_secs(5))) {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
@@ -227,11 +264,15 @@ fn receive(
     watch: &Watch,
 ) -> Result<Answer, HttpError> {
     let mut heard = Vec::new();
-    let mut buffer = [0; 8192];
+    let mut buffer = vec![0; 64 * 1024];
     let mut ended = false;
     loop {
         if let Some(answer) = read_answer(&heard, ended, headless, most)? {
             return Ok(answer);
+        }
+        // Whatever it is framed in, an answer that never ends is heard no longer.
+        if heard.len() > most.saturating_mul(2).saturating_add(MOST_HEAD) {
+            return Err(HttpError::NotHttp("it goes on without end"));
         }
         if ended {
             return Err(HttpError::NotHttp("it ended in the middle"));
@@ -252,12 +293,35 @@ fn receive(
 
 /// The answer, once enough of it has been heard.
 fn read_answer(
-    heard: &[u8],
+    mut heard: &[u8],
     ended: bool,
     headless: bool,
     most: usize,
 ) -> Result<Option<Answer>, HttpError> {
-    let Some(end) = heard.windows(4).position(|window| window == b"\r\n\r\n") else {
+    for _ in 0..MOST_HEADS {
+        let Some((mut answer, rest)) = read_head(heard)? else {
+            return Ok(None);
+        };
+        if (100..200).contains(&answer.status) && answer.status != 101 {
+            heard = rest;
+            continue;
+        }
+        let body = match headless || matches!(answer.status, 101 | 204 | 304) {
+            true => Some((Vec::new(), false)),
+            false => read_body(&answer, rest, ended, most)?,
+        };
+        return Ok(body.map(|(body, cut)| {
+            (answer.body, answer.cut) = (body, cut);
+            answer
+        }));
+    }
+    Err(HttpError::NotHttp("it only ever announces an answer"))
+}
+
+/// A head and what follows it; `None` if more is to come.
+fn read_head(heard: &[u8]) -> Result<Option<(Answer, &[u8])>, HttpError> {
+    let within = &heard[..heard.len().min(MOST_HEAD)];
+    let Some(end) = within.windows(4).position(|window| window == b"\r\n\r\n") else {
         if heard.len() > MOST_HEAD {
             return Err(HttpError::NotHttp("its head has no end"));
         }
@@ -280,26 +344,14 @@ fn read_answer(
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.trim().to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    let rest = &heard[end + 4..];
-    if (100..200).contains(&status) && status != 101 {
-        return read_answer(rest, ended, headless, most);
-    }
-    let mut answer = Answer {
+    let answer = Answer {
         status,
         reason: reason.to_owned(),
         headers,
         body: Vec::new(),
         cut: false,
     };
-    let body = if headless || matches!(status, 101 | 204 | 304) {
-        Some((Vec::new(), false))
-    } else {
-        read_body(&answer, rest, ended, most)?
-    };
-    Ok(body.map(|(body, cut)| {
-        (answer.body, answer.cut) = (body, cut);
-        answer
-    }))
+    Ok(Some((answer, &heard[end + 4..])))
 }
 
 /// The body and whether there was more of it; `None` if more is to come.
@@ -403,6 +455,18 @@ mod tests {
             assert!(whole(text).is_err(), "{text}");
         }
         assert!(whole("HTTP/1.1 200 OK\r\nContent-Le").unwrap().is_none());
+        // As many announcements as there may ever be would fill a stack.
+        let announced = "HTTP/1.1 100 Continue\r\n\r\n".repeat(100_000);
+        assert!(whole(&announced).is_err());
+    }
+
+    #[test]
+    fn an_answer_without_an_end_is_not_kept_in_memory() {
+        let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let mut endless = (&head[..]).chain(io::repeat(b'0'));
+        let watch = Watch::for_cleaning();
+        let error = receive(&mut endless, false, 64, &watch).unwrap_err();
+        assert!(error.to_string().contains("without end"), "{error}");
     }
 
     #[test]
@@ -415,6 +479,16 @@ mod tests {
             Address::parse("unix:///run/x"),
             Some(Address::Unix("/run/x".into()))
         );
+        for (url, here) in [
+            ("unix:///run/x", true),
+            ("tcp://127.0.0.1:1", true),
+            ("tcp://[::1]", true),
+            ("tcp://localhost:2375", true),
+            ("tcp://192.0.2.1:2375", false),
+            ("tcp://localhost.example:2375", false),
+        ] {
+            assert_eq!(Address::parse(url).unwrap().is_here(), here, "{url}");
+        }
         for url in ["ssh://x", "unix://relative", "tcp://", "tcp://a b", "x"] {
             assert_eq!(Address::parse(url), None, "{url}");
         }

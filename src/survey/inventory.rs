@@ -3,10 +3,13 @@
 use crate::clock;
 use crate::failure::Failure;
 use crate::image::Image;
-use crate::survey::surface::{Answer, Decision, Surface};
+use crate::image::embedded::TAG;
+use crate::survey::engine_api::Permission;
+use crate::survey::surface::{Answer, Decision, Obstacle, Surface, Use};
 use crate::survey::watch::Watch;
 use crate::survey::{ci, docker, host, local, podman, ssh};
 use serde::Serialize;
+use std::path::PathBuf;
 use tki_evidence::evidence::VenueFacts;
 use tki_evidence::venue::{APPROVED, VenueRules};
 
@@ -30,8 +33,8 @@ pub struct Context<'a> {
     pub host: &'a VenueFacts,
     /// When it must have ended.
     pub watch: &'a Watch,
-    /// Containers may be created.
-    pub create: bool,
+    /// Containers may be created here.
+    pub create: Permission,
 }
 
 /// A claim that is plausible, or why none is.
@@ -62,13 +65,16 @@ impl Context<'_> {
         }
     }
 
-    /// What to do with a surface that runs the sandbox, or does not.
-    pub fn decide(&self, works: bool, claim: &Claim) -> (Decision, String) {
-        match (works, claim) {
-            (true, Ok(claim)) => (Decision::Use, format!("run --venue {claim}")),
-            (true, Err(why)) => (Decision::DevelopmentOnly, why.clone()),
-            (false, _) => (Decision::Reject, String::new()),
-        }
+    /// What to do with a surface that runs the sandbox.
+    pub fn decide(&self, surface: &mut Surface, usable: Use, claim: &Claim) {
+        (surface.decision, surface.decision_note) = match claim {
+            Ok(claim) => (Decision::Use, format!("run --venue {claim}")),
+            Err(why) => (Decision::DevelopmentOnly, why.clone()),
+        };
+        surface.usable_as = Some(Use {
+            venue: claim.as_ref().ok().copied(),
+            ..usable
+        });
     }
 }
 
@@ -79,6 +85,8 @@ pub struct Scope {
     pub hosts: Vec<String>,
     /// Look at no other engine than those.
     pub only_hosts: bool,
+    /// What ssh is told to use instead of the user's configuration.
+    pub ssh_config: Option<PathBuf>,
 }
 
 /// The route to use.
@@ -136,7 +144,8 @@ pub fn survey(scope: &Scope, context: &Context) -> Result<Survey, Failure> {
         jobs.push(Box::new(|| vec![host::runtimes(context)]));
     }
     for url in far {
-        jobs.push(Box::new(move || vec![ssh::survey(&url, context)]));
+        let config = scope.ssh_config.as_deref();
+        jobs.push(Box::new(move || vec![ssh::survey(&url, config, context)]));
     }
     jobs.push(Box::new(|| vec![host::here(context), ci::here(context)]));
     jobs.push(Box::new(ci::elsewhere));
@@ -169,13 +178,7 @@ pub fn survey(scope: &Scope, context: &Context) -> Result<Survey, Failure> {
 fn conclude(surfaces: Vec<Surface>, context: &Context) -> Survey {
     let route = surfaces.iter().find_map(|surface| {
         let usable = surface.usable_as.as_ref()?;
-        if surface.decision != Decision::Use {
-            return None;
-        }
-        let venue = match surface.decision_note.as_str() {
-            "run --venue ci" => "ci",
-            _ => "vps",
-        };
+        let venue = usable.venue.filter(|_| surface.decision == Decision::Use)?;
         let host = usable.host.as_ref();
         let host = host.map_or(String::new(), |host| format!(" --host {host}"));
         Some(Route {
@@ -202,7 +205,7 @@ fn conclude(surfaces: Vec<Surface>, context: &Context) -> Survey {
         route,
         next,
         venue_facts: context.host.clone(),
-        not_done: not_done(&surfaces, context.create),
+        not_done: not_done(&surfaces, context.create.is_ok()),
         surfaces,
     }
 }
@@ -210,15 +213,13 @@ fn conclude(surfaces: Vec<Surface>, context: &Context) -> Survey {
 /// What would help soonest, when nothing can be used.
 fn shortest(surfaces: &[Surface]) -> String {
     let packet = "`tki-attest packet --for operator --out packet.md` writes what to hand over";
-    let first = |wanted: &dyn Fn(&&Surface) -> bool| surfaces.iter().find(wanted);
-    let developer = first(&|s| s.decision == Decision::DevelopmentOnly);
-    let read_only = first(&|s| s.can_run.why.contains("403"));
-    let permission = first(&|s| {
-        s.permission_gap
-            .starts_with("the socket is not for this user")
-    });
-    let untried = first(&|s| s.usable_as.is_none() && s.can_run.answer == Answer::NotTried)
-        .filter(|surface| surface.can_run.why.contains("without permission"));
+    let behind = |obstacle| surfaces.iter().find(|s| s.obstacle == obstacle);
+    let developer = surfaces
+        .iter()
+        .find(|s| s.decision == Decision::DevelopmentOnly);
+    let read_only = behind(Obstacle::ReadOnly);
+    let permission = behind(Obstacle::Permission);
+    let untried = behind(Obstacle::NotPermitted);
     match (read_only, developer, permission, untried) {
         (Some(surface), ..) => format!(
             "{}: an operator who may create containers there must run the packet; {packet}",
@@ -246,6 +247,12 @@ fn not_done(surfaces: &[Surface], create: bool) -> Vec<String> {
     ];
     if !create {
         lines.push("No container was created (--read-only).".to_owned());
+    }
+    for surface in surfaces.iter().filter(|surface| surface.loaded) {
+        lines.push(format!(
+            "The image {TAG} was loaded into {} and not taken away: a run uses it.",
+            surface.surface
+        ));
     }
     for surface in surfaces {
         let here = surface.decision != Decision::Prepare;

@@ -5,7 +5,7 @@
 use crate::survey::call::Call;
 use crate::survey::inventory::Context;
 use crate::survey::program::{self, ProgramError, find, run};
-use crate::survey::surface::{Can, Decision, Surface, Use};
+use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::Path;
 use std::process::Command;
 
@@ -98,8 +98,9 @@ fn attempt(engine: &'static str, name: String, mut calls: Vec<Call>, context: &C
     let mut surface = Surface::absent(name, Vec::new());
     surface.decision = Decision::Reject;
     surface.production_risk = "none: it holds no containers of others".into();
-    if !context.create {
-        surface.can_run = Can::not_tried("nothing is made without permission");
+    if let Err(why) = context.create {
+        surface.can_run = Can::not_tried(why);
+        surface.obstacle = Obstacle::NotPermitted;
         surface.can_write_files = Can::not_tried("nothing was run");
         surface.can_collect_logs = Can::not_tried("nothing was run");
         surface.decision = Decision::InspectOnly;
@@ -108,12 +109,18 @@ fn attempt(engine: &'static str, name: String, mut calls: Vec<Call>, context: &C
         return surface;
     }
     let call = format!("tki-attest run --venue dev --engine {engine} --controls none");
-    let outcome = launch(engine, context);
-    let (works, ran, result) = match &outcome {
-        Ok(Ran { works, ran, said }) => (*works, *ran, said.clone()),
-        Err(error) => (false, false, error.to_string()),
-    };
-    calls.push(Call::new(call, &result));
+    let Ran {
+        works,
+        ran,
+        said,
+        next,
+    } = launch(engine, context).unwrap_or_else(|error| Ran {
+        works: false,
+        ran: false,
+        said: error.to_string(),
+        next: "it must come to its end".into(),
+    });
+    calls.push(Call::new(call, &said));
     surface.evidence = calls;
     let plausible = context.claim(context.host, &context.host.kernel);
     surface.approved = context.approved(&plausible);
@@ -122,21 +129,18 @@ fn attempt(engine: &'static str, name: String, mut calls: Vec<Call>, context: &C
         surface.can_write_files = Can::yes("the run's evidence was written and removed");
         surface.can_collect_logs = Can::yes("through the container's own pipes");
         surface.permission_gap = "none".into();
-        surface.usable_as = Some(Use { engine, host: None });
+        context.decide(&mut surface, Use::of(engine, None), &plausible);
     } else if ran {
         surface.can_run = Can::yes("a container ran");
         surface.can_write_files = Can::yes("the run's evidence was written and removed");
         surface.can_collect_logs = Can::yes("through the container's own pipes");
-        surface.permission_gap = "a run here proves less than it must: see the evidence".into();
+        surface.permission_gap = format!("a run here proves less than it must: {next}");
         surface.decision_note = "it runs, and would not be accepted".into();
     } else {
-        surface.can_run = Can::no(result);
+        surface.can_run = Can::no(said);
         surface.can_write_files = Can::no("nothing could be run");
         surface.can_collect_logs = Can::no("nothing could be run");
-        surface.permission_gap = "what the run names must be there".into();
-    }
-    if works {
-        (surface.decision, surface.decision_note) = context.decide(true, &plausible);
+        surface.permission_gap = next;
     }
     surface
 }
@@ -148,6 +152,8 @@ struct Ran {
     /// There was a container.
     ran: bool,
     said: String,
+    /// What is missing, or would help.
+    next: String,
 }
 
 fn launch(engine: &str, context: &Context) -> Result<Ran, ProgramError> {
@@ -162,16 +168,54 @@ fn launch(engine: &str, context: &Context) -> Result<Ran, ProgramError> {
     let ended = program::run(&mut command, MOST, context.watch)?;
     let value: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap_or_default();
     let status = value["status"].as_str().unwrap_or_default();
-    let said = match status {
-        "" => String::from_utf8_lossy(&ended.said()).trim().to_owned(),
+    let (said, next) = match status {
+        "" => failure(&String::from_utf8_lossy(&ended.stderr)),
         status => {
             let summary = &value["summary"];
-            format!("{status} {summary}")
+            let short: Vec<&str> = value["sandbox"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(serde_json::Value::as_str)
+                .collect();
+            let said = format!("{status} {summary}");
+            match short.is_empty() {
+                true => (said, "not every probe was proven".into()),
+                false => (format!("{said}: {}", short.join("; ")), short.join("; ")),
+            }
         }
     };
     Ok(Ran {
         works: ended.status == Some(0),
         ran: !status.is_empty(),
         said: format!("{}: {said}", ended.how()),
+        next,
     })
+}
+
+/// What a failed run says, and what it says to do next.
+fn failure(text: &str) -> (String, String) {
+    let mut lines = text.lines().map(str::trim);
+    let said = lines.next().unwrap_or_default();
+    let said = said.strip_prefix("tki-attest: ").unwrap_or(said);
+    let next = lines.find_map(|line| line.strip_prefix("next: "));
+    (
+        said.to_owned(),
+        next.unwrap_or("what the run names must be there")
+            .to_owned(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failure;
+
+    #[test]
+    fn a_failure_is_taken_apart() {
+        let text = "tki-attest: [engine.unusable] no group\n  next: run as root\n    or: else\n";
+        let (said, next) = failure(text);
+        assert_eq!(said, "[engine.unusable] no group");
+        assert_eq!(next, "run as root");
+        assert_eq!(failure("").0, "");
+    }
 }

@@ -7,8 +7,9 @@ use crate::survey::docker::describe;
 use crate::survey::engine_api::look;
 use crate::survey::http::Address;
 use crate::survey::inventory::Context;
+use crate::survey::local::program_version;
 use crate::survey::program::find;
-use crate::survey::surface::{Can, Decision, Surface, Use};
+use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,17 +39,25 @@ pub fn own(context: &Context) -> Surface {
             context.watch,
         );
         if look.greeted {
-            let usable = Use {
-                engine: "podman",
-                host: Some(url),
-            };
-            return describe(name, look, usable, context);
+            return describe(name, look, Use::of("podman", Some(url)), context);
         }
     }
     let Some(program) = find("podman") else {
         let call = Call::new("look for podman in PATH", "no such program, and no socket");
         return Surface::absent(name, vec![call]);
     };
+    if let Err(why) = context.create {
+        let call = program_version(&program, context);
+        return Surface {
+            can_run: Can::not_tried(why),
+            can_write_files: Can::not_tried(why),
+            can_collect_logs: Can::not_tried(why),
+            permission_gap: "no service listens, and none is started".into(),
+            decision: Decision::InspectOnly,
+            obstacle: Obstacle::NotPermitted,
+            ..Surface::absent(name, vec![call])
+        };
+    }
     let started = Call::new(
         format!(
             "{} system service (for the time of this survey)",
@@ -69,17 +78,15 @@ pub fn own(context: &Context) -> Surface {
             // The socket of our own service has no name to look at.
             look.calls.retain(|call| !call.call.starts_with("stat,"));
             look.calls.insert(0, started);
-            let usable = Use {
-                engine: "podman",
-                host: None,
-            };
-            describe(name, look, usable, context)
+            describe(name, look, Use::of("podman", None), context)
         }
         Err(error) => {
             let mut surface =
                 Surface::absent(name, vec![Call::new(started.call, error.to_string())]);
             surface.decision = Decision::Reject;
             surface.can_run = Can::no(error.to_string());
+            surface.can_write_files = Can::no("it does not answer");
+            surface.can_collect_logs = Can::no("it does not answer");
             surface.permission_gap = "Podman must be able to start its service".into();
             surface
         }
@@ -105,13 +112,9 @@ pub fn others(context: &Context) -> Vec<Surface> {
     there
         .map(|path| {
             let name = format!("Podman at unix://{} (another user's)", path.display());
-            let look = look(&Address::Unix(path), false, context.image, context.watch);
-            let usable = Use {
-                engine: "podman",
-                host: None,
-            };
-            let mut surface = describe(name, look, usable, context);
-            surface.can_run = Can::not_tried("another user's: nothing is made there");
+            let nothing = Err("another user's: nothing is made there");
+            let look = look(&Address::Unix(path), nothing, context.image, context.watch);
+            let mut surface = describe(name, look, Use::of("podman", None), context);
             surface.permission_gap = "that user must run the survey".into();
             surface
         })

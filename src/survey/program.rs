@@ -5,10 +5,15 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long a program may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How long its output may take to close once it has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a program did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +28,9 @@ pub struct Ended {
     pub stderr: Vec<u8>,
     /// It said more than was kept.
     pub cut: bool,
+    /// Something that it started holds on to its output, outside its process
+    /// group: it was not waited for and not ended.
+    pub left_behind: bool,
 }
 
 impl Ended {
@@ -38,10 +46,14 @@ impl Ended {
 
     /// How it ended, for a person.
     pub fn how(&self) -> String {
-        match (self.status, self.signal) {
+        let how = match (self.status, self.signal) {
             (Some(status), _) => format!("exit {status}"),
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => "unknown end".into(),
+        };
+        match self.left_behind {
+            true => how + " (a process that it started still runs)",
+            false => how,
         }
     }
 }
@@ -69,12 +81,8 @@ pub fn run(command: &mut Command, most: usize, watch: &Watch) -> Result<Ended, P
         .spawn()
         .map_err(ProgramError::Start)?;
     let pid = Pid::from_child(&child);
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let reader = |stream: Option<Box<dyn Read + Send>>| {
-        std::thread::spawn(move || stream.map_or((Vec::new(), false), |s| keep(s, most)))
-    };
-    let stdout = reader(stdout.map(|s| Box::new(s) as Box<dyn Read + Send>));
-    let stderr = reader(stderr.map(|s| Box::new(s) as Box<dyn Read + Send>));
+    let stdout = child.stdout.take().map(|stream| Heard::of(stream, most));
+    let stderr = child.stderr.take().map(|stream| Heard::of(stream, most));
     let stopped = loop {
         // Its status stays to be collected, so that its number stays its own.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
@@ -91,19 +99,22 @@ pub fn run(command: &mut Command, most: usize, watch: &Watch) -> Result<Ended, P
         let _ = kill_process_group(pid, Signal::TERM);
         wait_a_little(pid);
     }
-    // Whoever it started and left behind goes too, and lets go of the pipes.
+    // Whoever it started and left behind goes too, and lets go of the pipes;
+    // whoever left the group does not, and is not waited for.
     let _ = kill_process_group(pid, Signal::KILL);
     let status = child.wait().map_err(ProgramError::Start)?;
-    let (stdout, more_out) = stdout.join().unwrap_or_default();
-    let (stderr, more_err) = stderr.join().unwrap_or_default();
+    let give_up = Instant::now() + LAST_WORDS;
+    let stdout = stdout.map(|heard| heard.until(give_up)).unwrap_or_default();
+    let stderr = stderr.map(|heard| heard.until(give_up)).unwrap_or_default();
     match stopped {
         Some(stopped) => Err(stopped.into()),
         None => Ok(Ended {
             status: status.code(),
             signal: status.signal(),
-            stdout,
-            stderr,
-            cut: more_out || more_err,
+            cut: stdout.more || stderr.more,
+            left_behind: !(stdout.ended && stderr.ended),
+            stdout: stdout.bytes,
+            stderr: stderr.bytes,
         }),
     }
 }
@@ -119,23 +130,58 @@ fn wait_a_little(pid: Pid) {
     }
 }
 
-/// Reads everything, keeps the start.
-fn keep(mut stream: impl Read, most: usize) -> (Vec<u8>, bool) {
-    let (mut kept, mut more) = (Vec::new(), false);
-    let mut buffer = [0; 8192];
-    loop {
-        match stream.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => {
-                let room = most.saturating_sub(kept.len());
-                kept.extend_from_slice(&buffer[..count.min(room)]);
-                more |= count > room;
+/// What a stream has said so far.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    more: bool,
+    ended: bool,
+}
+
+/// A stream that somebody listens to.
+struct Heard {
+    kept: Arc<Mutex<Kept>>,
+    end: Receiver<()>,
+}
+
+impl Heard {
+    /// Hears everything, keeps the start.
+    fn of(mut stream: impl Read + Send + 'static, most: usize) -> Self {
+        let kept: Arc<Mutex<Kept>> = Arc::default();
+        let (sender, end) = mpsc::channel();
+        let own = Arc::clone(&kept);
+        std::thread::spawn(move || {
+            let _until_the_end = sender;
+            let mut buffer = [0; 8192];
+            loop {
+                let count = match stream.read(&mut buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Ok(count) => count,
+                    Err(_) => 0,
+                };
+                let mut kept = own.lock().unwrap_or_else(|poison| poison.into_inner());
+                if count == 0 {
+                    kept.ended = true;
+                    return;
+                }
+                let room = most.saturating_sub(kept.bytes.len());
+                kept.bytes.extend_from_slice(&buffer[..count.min(room)]);
+                kept.more |= count > room;
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => break,
-        }
+        });
+        Self { kept, end }
     }
-    (kept, more)
+
+    /// What was heard by then.
+    fn until(self, give_up: Instant) -> Kept {
+        let left = give_up.saturating_duration_since(Instant::now());
+        let _ = self.end.recv_timeout(left);
+        let kept = self
+            .kept
+            .lock()
+            .unwrap_or_else(|poison| poison.into_inner());
+        kept.clone()
+    }
 }
 
 /// Where a program is, by the search path.
@@ -166,9 +212,27 @@ mod tests {
             (ended.status, ended.stdout.len(), ended.cut),
             (Some(3), 1000, true)
         );
+        assert!(!ended.left_behind);
         assert!(matches!(
             run(&mut Command::new("/nowhere/at/all"), 10, &watch),
             Err(ProgramError::Start(_))
         ));
+    }
+
+    #[test]
+    fn what_leaves_the_group_is_told_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sh = Command::new("sh");
+        let script = "mkfifo gone; setsid sh -c 'echo $$; echo > gone; exec sleep 600' & \
+                      read -r _ < gone";
+        sh.args(["-c", script]).current_dir(folder.path());
+        let ended = run(&mut sh, 1000, &Watch::for_cleaning()).unwrap();
+        assert!(ended.left_behind && ended.how().contains("still runs"));
+        let pid: i32 = String::from_utf8(ended.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
     }
 }

@@ -1,15 +1,18 @@
-//! Engines on other hosts that the user lists as `ssh://`. They are asked for
-//! their version and for nothing else: a container is only ever made on this
-//! host.
+//! Engines on other hosts that the user lists as `ssh://`. They are asked what
+//! they are and for nothing else: a container is only ever made on this host.
 
 use crate::survey::call::{Call, Redactor};
+use crate::survey::docker::ELSEWHERE;
 use crate::survey::inventory::Context;
 use crate::survey::program::{ProgramError, run};
 use crate::survey::surface::{Can, Decision, Surface};
+use std::path::Path;
 use std::process::Command;
 
 /// What is asked over there. It reads, and changes nothing.
-const QUESTION: &str = "docker version 2>&1; podman --version 2>&1; uname -sr";
+const QUESTION: &str = "uname -sr; docker info --format \"docker {{.ServerVersion}}, \
+    {{.OperatingSystem}}, {{.KernelVersion}}, {{.Containers}} containers\" 2>&1; \
+    podman --version 2>&1";
 
 /// An address taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +45,10 @@ impl Target {
     }
 }
 
-/// Asks the engine over there for its version.
-pub fn survey(url: &str, context: &Context) -> Surface {
-    let name = format!("Engine behind {url} (--host)");
+/// Asks the engine over there what it is.
+pub fn survey(url: &str, config: Option<&Path>, context: &Context) -> Surface {
+    let shown = Redactor::default().clean(url, 200);
+    let name = format!("Engine behind {shown} (--host)");
     let mut surface = Surface::absent(name, Vec::new());
     surface.venue_type = "another host";
     surface.approved = "not known from here".into();
@@ -73,7 +77,14 @@ pub fn survey(url: &str, context: &Context) -> Surface {
             "StrictHostKeyChecking=yes",
         ])
         .args(["-o", "ForwardAgent=no", "-o", "ClearAllForwardings=yes"])
+        // Whatever the user's configuration says: nothing else is run, here or
+        // there, and no connection stays open afterwards.
+        .args(["-o", "PermitLocalCommand=no", "-o", "RemoteCommand=none"])
+        .args(["-o", "ForwardX11=no", "-o", "ControlMaster=no"])
         .args(["-o", &format!("ConnectTimeout={seconds}")]);
+    if let Some(file) = config {
+        command.arg("-F").arg(file);
+    }
     if let Some(port) = target.port {
         command.args(["-p", &port.to_string()]);
     }
@@ -93,8 +104,7 @@ pub fn survey(url: &str, context: &Context) -> Surface {
             surface.can_collect_logs = Can::yes("ssh carried the answer");
             surface.permission_gap = "tki-attest must be run over there".into();
             surface.decision = Decision::Prepare;
-            surface.decision_note =
-                "copy tki-attest there and run `tki-attest survey`, or hand over the packet".into();
+            surface.decision_note = ELSEWHERE.into();
         }
         Err(error) => {
             let why = match &error {

@@ -53,7 +53,8 @@ impl Can {
         Self::with(Answer::NotTried, why)
     }
 
-    fn with(answer: Answer, why: impl Into<String>) -> Self {
+    /// An answer and why.
+    pub fn with(answer: Answer, why: impl Into<String>) -> Self {
         Self {
             answer,
             why: why.into(),
@@ -98,6 +99,20 @@ impl Decision {
     }
 }
 
+/// What stands in the way, where somebody could remove it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Nothing, or nothing that anybody here could.
+    #[default]
+    Other,
+    /// The engine lets itself be looked at and no more.
+    ReadOnly,
+    /// Its socket is for others.
+    Permission,
+    /// `--read-only`.
+    NotPermitted,
+}
+
 /// How `run` would use a surface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Use {
@@ -105,6 +120,19 @@ pub struct Use {
     pub engine: &'static str,
     /// Its address, if it must be named.
     pub host: Option<String>,
+    /// The claim that is plausible there: `vps` or `ci`.
+    pub venue: Option<&'static str>,
+}
+
+impl Use {
+    /// An engine, before anything is known of the place.
+    pub fn of(engine: &'static str, host: Option<String>) -> Self {
+        Self {
+            engine,
+            host,
+            venue: None,
+        }
+    }
 }
 
 /// A surface and what was found out about it.
@@ -132,6 +160,12 @@ pub struct Surface {
     pub decision: Decision,
     /// Why, or how.
     pub decision_note: String,
+    /// What stands in the way.
+    #[serde(skip)]
+    pub obstacle: Obstacle,
+    /// The image was loaded there, and stays.
+    #[serde(skip)]
+    pub loaded: bool,
     /// How `run` would use it.
     pub usable_as: Option<Use>,
     /// Every call and its result.
@@ -153,6 +187,8 @@ impl Surface {
             permission_gap: "it is not installed or does not listen".into(),
             decision: Decision::Absent,
             decision_note: String::new(),
+            obstacle: Obstacle::Other,
+            loaded: false,
             usable_as: None,
             evidence,
         }

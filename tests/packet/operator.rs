@@ -1,6 +1,6 @@
 //! The operator's packet, executed.
 
-use super::{packet, shellcheck};
+use super::{judge, packet, shellcheck};
 use crate::common::podman::whole_podman;
 use crate::common::proxy::{Proxy, Reaction};
 use crate::common::traces::Before;
@@ -10,12 +10,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use tki_evidence::catalogue::CANONICAL;
-use tki_evidence::derive::probe_result;
-use tki_evidence::evidence::{ProbeResult, RawFacts};
-use tki_evidence::matrix::Matrix;
+use tki_evidence::evidence::ProbeResult;
 use tki_evidence::stamp::sha256_hex;
-use tki_evidence::transcript::Transcript;
-use tki_evidence::wire::{Challenge, HostMessage};
+use tki_evidence::wire::HostMessage;
 
 /// The script of a section, as it stands.
 fn script(packet: &str, section: &str) -> String {
@@ -49,6 +46,7 @@ fn a_packet_is_complete_for_this_build() {
     }
     for heading in [
         "What must be used",
+        "What it touches on that host",
         "Route A",
         "Route B",
         "### docker",
@@ -138,28 +136,9 @@ fn judged(folder: &Path, engine: &str) -> Vec<ProbeResult> {
     let line = fs::read(folder.join("challenge.json")).unwrap();
     let HostMessage::Challenge(challenge) = serde_json::from_slice(&line).unwrap();
     let bytes = fs::read(folder.join(format!("transcript-{engine}.ndjson"))).unwrap();
-    judge(&bytes, &challenge)
-}
-
-fn judge(bytes: &[u8], challenge: &Challenge) -> Vec<ProbeResult> {
-    let mut transcript = Transcript::new();
-    let mut lines = bytes
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty());
-    let missing = transcript.hear_hello(lines.next().unwrap()).unwrap();
+    let (missing, results) = judge(&bytes, &challenge);
     assert_eq!(missing, [""; 0]);
-    for line in lines {
-        transcript.hear(line, challenge).unwrap();
-    }
-    let heard = transcript.end().expect("it came to its end");
-    let raw: RawFacts = heard.raw.clone();
-    CANONICAL
-        .iter()
-        .map(|probe| {
-            let seen = heard.observations_of(probe.id);
-            probe_result(probe, seen, &raw, &Matrix::rev4(), String::new())
-        })
-        .collect()
+    results
 }
 
 /// Each script is executed as it stands, and gives what `run` gives.
@@ -202,6 +181,43 @@ fn the_plain_command_lines_give_the_same_probe_results() {
         assert_eq!(by_hand.len(), 12);
     }
     before.nothing_new();
+}
+
+/// Where nobody can speak to the container, as in a pod, the challenge is a file.
+#[test]
+fn the_challenge_can_be_a_file() {
+    let _engine = whole_engine();
+    let folder = tempfile::tempdir().unwrap();
+    let path = packet(folder.path(), "operator", "packet.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let files = folder.path().join("packet.files");
+    let ask = |name: &str| {
+        let script = script(&text, "docker")
+            .replace("mkfifo ", "cp challenge.json \"$scratch/in/\"; mkfifo ")
+            .replace("<&3 >", &format!("{name} </dev/null >"));
+        let mut bash = crate::common::isolated(Path::new("bash"));
+        run(bash.args(["-c", &script]).current_dir(&files))
+    };
+    let said = ask("/in/challenge.json");
+    assert_eq!(said.status, 0, "{said:?}");
+    for probe in judged(&files, "docker") {
+        assert_eq!(probe.verdict.name(), "PASS", "{probe:?}");
+    }
+    for (name, status, why) in [
+        ("/in/nothing", 3, "cannot be read"),
+        ("/in", 3, "cannot be read"),
+        ("/in/tki-probe-target", 2, "malformed"),
+        ("/dev/zero", 3, "cannot be read"),
+    ] {
+        let said = ask(name);
+        assert_eq!(said.status, status, "{name}: {said:?}");
+        let heard = fs::read_to_string(files.join("transcript-docker.ndjson")).unwrap();
+        let last = heard.lines().last().unwrap();
+        assert!(
+            last.contains("refused") && last.contains(why),
+            "{name}: {last}"
+        );
+    }
 }
 
 /// The packet's files are checked before anything runs.
@@ -248,7 +264,18 @@ fn a_blocked_run_offers_the_packet_and_writes_it_where_it_is_told() {
     said.failed(3, "engine.read-only");
     assert!(said.stderr.contains(path.to_str().unwrap()), "{said:?}");
     let text = fs::read_to_string(&path).unwrap();
-    assert!(text.contains("[engine.read-only]"), "{text}");
+    assert!(text.contains("\\[engine.read-only\\]"), "{text}");
+    assert!(text.contains("--seccomp deny-by-default"), "{text}");
+    // It is about the sandbox that was to be run.
+    let own = [
+        "--packet",
+        path.to_str().unwrap(),
+        "--seccomp",
+        "targeted-deny",
+    ];
+    attest(&out, &[&arguments[..], &own].concat()).failed(3, "engine.read-only");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("--seccomp targeted-deny"), "{text}");
     assert!(
         folder
             .path()
@@ -276,4 +303,26 @@ fn a_packet_that_cannot_be_written_is_a_usage_error() {
     }
     let said = run(tool().args(["packet", "--for", "nobody", "--out", "x"]));
     assert_eq!(said.status, 2, "{said:?}");
+}
+
+/// A project's own pipeline is not lost; an earlier packet makes way.
+#[test]
+fn only_an_earlier_packet_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join(".gitlab-ci.yml");
+    fs::write(&own, "build:\n  script: make\n").unwrap();
+    let link = folder.path().join("link.yml");
+    std::os::unix::fs::symlink("/nowhere/at/all", &link).unwrap();
+    for path in [&own, &link, &folder.path().to_owned()] {
+        let said = run(tool()
+            .args(["packet", "--for", "gitlab-ci", "--out"])
+            .arg(path));
+        said.failed(2, "packet.exists");
+    }
+    assert_eq!(fs::read(&own).unwrap(), b"build:\n  script: make\n");
+    for audience in ["operator", "github-actions", "gitlab-ci", "kubernetes"] {
+        let first = fs::read(packet(folder.path(), audience, "packet.txt")).unwrap();
+        let second = fs::read(packet(folder.path(), audience, "packet.txt")).unwrap();
+        assert_ne!(first, second, "{audience}");
+    }
 }

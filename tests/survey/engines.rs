@@ -3,6 +3,7 @@
 use super::{calls, surface, survey, survey_json};
 use crate::common::podman::{shared_podman, whole_podman};
 use crate::common::proxy::{Proxy, Reaction, Request};
+use crate::common::ssh_server::SshServer;
 use crate::common::traces::{Before, nothing_left};
 use crate::common::{eventually, isolated, need, run, said, shared_engine, tool, whole_engine};
 use rustix::process::{Pid, Signal, kill_process};
@@ -134,6 +135,18 @@ fn read_only_asks_and_makes_nothing() {
         "{:?}",
         proxy.log()
     );
+    // Neither a file nor a service, nor a run of the engines without a daemon.
+    let folder = tempfile::tempdir().unwrap();
+    let said = run(tool()
+        .args(["survey", "--read-only", "--format", "json"])
+        .env("TMPDIR", folder.path()));
+    let found: Value = serde_json::from_str(&said.stdout).unwrap();
+    for name in ["Podman, rootful", "Embedded engine", "bubblewrap"] {
+        let row = surface(&found, name);
+        assert_eq!(row["can_run"]["answer"], "not-tried", "{row}");
+    }
+    let row = surface(&found, "This host");
+    assert_eq!(row["can_write_files"]["answer"], "not-tried", "{row}");
 }
 
 /// A fake is right here: the engine itself has no read-only socket.
@@ -352,56 +365,70 @@ fn podmans_socket_is_known_as_podmans() {
     assert_eq!(found["route"]["engine"], "podman");
 }
 
-/// A fake `ssh` is right here: no other host may be contacted by a test.
+/// A real server on the loopback interface: the engine behind it is this host's.
 #[test]
-fn an_engine_behind_ssh_is_asked_for_its_version_and_for_nothing_else() {
-    let folder = tempfile::tempdir().unwrap();
-    let fake = folder.path().join("ssh");
-    let log = folder.path().join("log");
-    let script = |body: &str| {
-        fs::write(
-            &fake,
-            format!(
-                "#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\n{body}\n",
-                log.display()
-            ),
-        )
-        .unwrap();
-        fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
-    };
-    let path = format!("{}:/usr/bin:/bin", folder.path().display());
-    let ask = || {
-        let mut command = tool();
-        command
-            .args(["survey", "--format", "json"])
-            .args(only("ssh://op@vps.invalid:2222"))
-            .env("PATH", &path);
-        let said = run(&mut command);
-        assert_eq!(said.status, 3, "{said:?}");
-        let found: Value = serde_json::from_str(&said.stdout).unwrap();
+fn an_engine_behind_ssh_is_asked_what_it_is_and_for_nothing_else() {
+    let _engine = shared_engine();
+    let server = SshServer::start("");
+    let url = server.url();
+    let ask = |config: &Path| {
+        let arguments = ["--ssh-config", config.to_str().unwrap()];
+        let found = survey_json(&[&only(&url)[..], &arguments].concat(), 3);
         surface(&found, "Engine behind ssh://").clone()
     };
-    script("printf 'Server: Docker\\033[31m 20.10\\n'");
-    let row = ask();
+    // Whatever the user's configuration would start or leave open.
+    let (master, marker) = (
+        server.folder().join("master"),
+        server.folder().join("marker"),
+    );
+    let more = format!(
+        "ControlMaster auto\nControlPersist 600\nControlPath {}\nPermitLocalCommand yes\n\
+         LocalCommand touch {}\nRemoteCommand touch {}\nRequestTTY force\n",
+        master.display(),
+        marker.display(),
+        marker.display()
+    );
+    let row = ask(&server.config("user", true, &more));
     assert_eq!(row["decision"], "prepare", "{row}");
     assert_eq!(row["can_run"]["answer"], "not-tried", "{row}");
-    assert!(calls(&row).contains("Server: Docker"), "{row}");
-    let words = fs::read_to_string(&log).unwrap();
+    let text = calls(&row);
     for wanted in [
-        "BatchMode=yes",
-        "StrictHostKeyChecking=yes",
-        "2222",
-        "op@vps.invalid",
+        "→ exit 0: Linux ",
+        "\\ndocker ",
+        " containers\\npodman version ",
     ] {
-        assert!(
-            words.lines().any(|word| word == wanted),
-            "{wanted}: {words}"
-        );
+        assert!(text.contains(wanted), "{wanted}: {text}");
     }
-    script("echo 'Permission denied (publickey).' >&2; exit 255");
-    let row = ask();
+    assert!(!master.exists() && !marker.exists());
+    // A server that is not known is not spoken to, and a stranger is not let in.
+    for (key, known, why) in [
+        ("user", false, "Host key verification failed"),
+        ("stranger", true, "Permission denied (publickey)"),
+    ] {
+        let row = ask(&server.config(key, known, ""));
+        assert_eq!(row["decision"], "reject", "{row}");
+        assert!(calls(&row).contains(why), "{row}");
+    }
+}
+
+/// Whoever is over there may say anything, for ever.
+#[test]
+fn what_comes_back_through_ssh_is_bounded_and_printable() {
+    let server = SshServer::start("ForceCommand printf '\\033[31m'; yes token=abc\n");
+    let url = server.url();
+    let config = server.config("user", true, "");
+    let more = ["--timeout", "2", "--ssh-config", config.to_str().unwrap()];
+    let found = survey_json(&[&only(&url)[..], &more].concat(), 3);
+    let row = surface(&found, "Engine behind ssh://");
     assert_eq!(row["decision"], "reject", "{row}");
-    assert!(calls(&row).contains("Permission denied"), "{row}");
+    assert!(calls(row).contains("time limit"), "{row}");
+    let server = SshServer::start("ForceCommand printf '\\033[31m token=abc'\n");
+    let url = server.url();
+    let config = server.config("user", true, "");
+    let more = ["--ssh-config", config.to_str().unwrap()];
+    let found = survey_json(&[&only(&url)[..], &more].concat(), 3);
+    let text = calls(surface(&found, "Engine behind ssh://"));
+    assert!(text.contains("token=[redacted]"), "{text}");
 }
 
 /// A context is somebody's configuration, not a wish to be contacted now.

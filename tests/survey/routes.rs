@@ -5,7 +5,7 @@ use super::calls;
 use crate::common::postgres::Postgres;
 use crate::common::proxy::{Proxy, Reaction, Request};
 use crate::common::traces::nothing_left;
-use crate::common::{Mounted, Said, names_in, run, shared_engine, tool, whole_engine};
+use crate::common::{Mounted, Said, docker, names_in, run, shared_engine, tool, whole_engine};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -446,6 +446,65 @@ fn a_program_is_started_only_if_permitted_and_its_secrets_do_not_show() {
     let text = calls(route(&found, "script"));
     assert!(text.contains("exit 4: key=[redacted]\\nout-"), "{text}");
     assert!(marker.exists());
+    // Without its variable, and without a program, there is nothing to start.
+    fs::remove_file(&marker).unwrap();
+    let found = file.survey(&["--allow-writes", "script"], &[], 3);
+    let row = route(&found, "script");
+    assert_eq!(row["block"], "variable KEY is not set", "{row}");
+    assert!(!marker.exists());
+    let plain = folder.path().join("plain");
+    fs::write(&plain, "").unwrap();
+    let routes = routes.replace("/bin/sh", plain.to_str().unwrap());
+    let found = File::new("", "\"execution\"", &routes).survey(&[], &variables, 3);
+    let row = route(&found, "script");
+    assert_eq!(row["answer"], "no", "{row}");
+    assert!(
+        row["block"].as_str().unwrap().contains("Permission denied"),
+        "{row}"
+    );
+}
+
+/// An engine that takes in and gives nothing back, and says so: what was left is
+/// told. A fake is right here: real engines remove what they made.
+#[test]
+fn a_container_that_stays_is_told() {
+    let _engine = whole_engine();
+    let proxy = Proxy::with(|request| match request.method.as_str() {
+        "DELETE" => Reaction::Answer(403, "{\"message\":\"no\"}"),
+        _ => Reaction::Pass,
+    });
+    let host = proxy.host();
+    let routes = format!("[[route]]\nname = \"engine\"\nkind = \"docker\"\nhost = \"{host}\"\n");
+    let file = File::new("", "\"containers\"", &routes);
+    let found = file.survey(&["--allow-writes", "engine"], &[], 3);
+    let row = route(&found, "engine");
+    assert_eq!(row["answer"], "no", "{row}");
+    assert!(
+        row["left"].as_str().unwrap().contains("tki-attest-"),
+        "{row}"
+    );
+    assert!(
+        found["not_done"][0]
+            .as_str()
+            .unwrap()
+            .contains("NOT cleaned up"),
+        "{found}"
+    );
+    let found = crate::survey::survey_json(&["--only-hosts", "--host", &host], 3);
+    let row = crate::survey::surface(&found, "Docker Engine");
+    assert_eq!(row["decision"], "inspect-only", "{row}");
+    assert!(
+        row["can_run"]["why"]
+            .as_str()
+            .unwrap()
+            .contains("NOT be removed"),
+        "{row}"
+    );
+    assert_eq!(proxy.run_ids().len(), 2);
+    for id in proxy.run_ids() {
+        docker(&["rm", "--force", &format!("tki-attest-{id}")]);
+    }
+    nothing_left(&proxy);
 }
 
 #[test]

@@ -158,6 +158,45 @@ fn developers_machines_are_blocked_with_the_reason() {
     }
 }
 
+/// What others signed is kept by its digest, and said to be unchecked.
+#[test]
+fn a_statement_of_the_platform_is_kept_and_not_judged() {
+    let _engine = shared_engine();
+    let folder = tempfile::tempdir().unwrap();
+    let (out, token) = (folder.path().join("out"), folder.path().join("token"));
+    fs::write(&token, "header.claims.signature").unwrap();
+    let token_path = token.to_str().unwrap();
+    attest(&out, &["--venue", "vps", "--platform-proof", token_path]).succeeded();
+    let path = evidence_in(&out);
+    let evidence = read_json(&path);
+    let digest = tki_evidence::stamp::sha256_hex(b"header.claims.signature");
+    let facts = &evidence["venue_facts"];
+    assert_eq!(facts["platform_signed"], format!("sha256:{digest}"));
+    assert_eq!(
+        (&facts["tier"], &facts["hardware"]),
+        (&"self-reported".into(), &"absent".into())
+    );
+    let kept = path.with_extension("").join("venue-proof-platform");
+    assert_eq!(fs::read(&kept).unwrap(), fs::read(&token).unwrap());
+    let said = verify(&path, &["--require-artifacts"]);
+    said.succeeded();
+    assert!(
+        said.stdout.contains("it was kept, and not checked"),
+        "{said:?}"
+    );
+    // Another one in its place is found out.
+    fs::write(&kept, "header.claims.another").unwrap();
+    assert_eq!(verify(&path, &[]).status, 1);
+
+    fs::write(&token, "").unwrap();
+    let large = folder.path().join("large");
+    fs::write(&large, vec![b'x'; 70_000]).unwrap();
+    for file in [token_path, large.to_str().unwrap(), "/nowhere"] {
+        let said = attest(&out, &["--venue", "vps", "--hardware-proof", file]);
+        said.failed(2, "venue.proof");
+    }
+}
+
 /// A tier that nothing shows is not believed.
 #[test]
 fn a_signed_tier_is_not_taken_on_trust() {

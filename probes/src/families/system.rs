@@ -164,7 +164,7 @@ fn frozen(path: &str) -> Outcome {
     }
     with_mounts(|mounts| {
         let covering = mounts.iter().rev().find(|mount| {
-            let point = mount.mount_point.as_str();
+            let point = mount.mount_point.as_ref();
             path == point
                 || path
                     .strip_prefix(point)

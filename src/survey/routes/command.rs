@@ -6,10 +6,28 @@ use super::result::RouteResult;
 use crate::survey::call::{Call, Redactor};
 use crate::survey::program::run;
 use crate::survey::watch::Watch;
+use rustix::fs::{Access, access};
 use std::process::Command;
 
 /// The most bytes that are kept of what it says.
 const MOST: usize = 64 * 1024;
+
+/// It is there, may be executed, and has the variables that it is to be given.
+fn executable(route: &CommandRoute) -> Result<(), String> {
+    let program = &route.program;
+    match std::fs::metadata(program) {
+        Ok(found) if !found.is_file() => return Err("not a file".into()),
+        Ok(_) => access(program, Access::EXEC_OK).map_err(|error| error.to_string())?,
+        Err(error) => return Err(error.to_string()),
+    }
+    let names = route.env.iter().chain(&route.secret_env);
+    for name in names {
+        if std::env::var_os(name).is_none() {
+            return Err(format!("variable {name} is not set"));
+        }
+    }
+    Ok(())
+}
 
 /// Runs the program, if that is permitted.
 pub fn probe(
@@ -19,11 +37,11 @@ pub fn probe(
     watch: &Watch,
 ) -> RouteResult {
     let call = format!("{} {}", route.program.display(), route.arguments.join(" "));
-    let found = std::fs::metadata(&route.program);
-    if let Err(error) = &found {
-        result.calls.push(Call::new(&call, error.to_string()));
-        let proves = "it cannot be executed";
-        return result.denied(route.ability, proves, error.to_string());
+    if let Err(why) = executable(route) {
+        result
+            .calls
+            .push(Call::new(&call, format!("not started: {why}")));
+        return result.denied(route.ability, "it cannot be executed", why);
     }
     if !permitted {
         result.calls.push(Call::new(&call, "not started"));
@@ -41,9 +59,9 @@ pub fn probe(
     }
     let mut secrets = Vec::new();
     for name in &route.secret_env {
-        if let Ok(value) = std::env::var(name) {
+        if let Some(value) = std::env::var_os(name) {
             command.env(name, &value);
-            secrets.push(value);
+            secrets.push(value.to_string_lossy().into_owned());
         }
     }
     let redactor = Redactor::new(secrets);
@@ -68,7 +86,7 @@ pub fn probe(
         }
         Err(error) => {
             result.calls.push(redactor.call(&call, error.to_string()));
-            let proves = format!("{} is not possible this way", route.ability.name());
+            let proves = "nothing but that it did not end by itself";
             result.denied(route.ability, proves, error.to_string())
         }
     }

@@ -18,22 +18,34 @@ pub fn probe(
     let Some(address) = Address::parse(&route.host) else {
         return result.denied(Ability::Containers, "nothing", "its host cannot be read");
     };
-    let look = look(&address, permitted, image, watch);
+    let permission = match permitted {
+        true => Ok(()),
+        false => Err("not permitted"),
+    };
+    let look = look(&address, permission, image, watch);
     result.calls = look.calls;
     let proves = "no container can be created, so none can run a script";
     if !look.greeted {
         return result.denied(Ability::Containers, proves, look.problem);
     }
     match look.created {
-        Created::Yes | Created::Left(_) => result.works(
+        Created::Yes => result.works(
             Ability::Containers,
             "a container can be created and removed; it was never started",
         ),
-        Created::Forbidden => result.denied(
-            Ability::Containers,
-            proves,
-            "create answered 403: the socket is for reading",
-        ),
+        Created::Left(what) => {
+            result.left = Some(format!("container {what}"));
+            let why = format!("it could not be removed ({what}): `tki-attest clean` in a minute");
+            result.denied(
+                Ability::Containers,
+                "a container can be created, and not removed",
+                why,
+            )
+        }
+        Created::Forbidden(status) => {
+            let why = format!("create answered {status}: the socket is for reading");
+            result.denied(Ability::Containers, proves, why)
+        }
         Created::Refused(status) => {
             let why = format!("create answered {status}");
             result.denied(Ability::Containers, proves, why)

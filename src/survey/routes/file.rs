@@ -3,11 +3,15 @@
 use super::form::{Ability, FileRoute};
 use super::result::RouteResult;
 use crate::attest::run::random_hex;
+use crate::files::read_bounded;
 use crate::survey::call::Call;
 use rustix::fs::{Access, access};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
+
+/// The most bytes that are read back.
+const MOST: u64 = 4096;
 
 /// Probes the directory; writes only if that is permitted.
 pub fn probe(route: &FileRoute, mut result: RouteResult, permitted: bool) -> RouteResult {
@@ -31,7 +35,12 @@ pub fn probe(route: &FileRoute, mut result: RouteResult, permitted: bool) -> Rou
         };
     }
     let call = format!("write, read back and remove a file in {}", folder.display());
-    match write_and_remove(folder) {
+    let random = match random_hex::<16>() {
+        Ok(random) => random,
+        Err(failure) => return result.denied(Ability::Documents, "nothing", failure.message),
+    };
+    let path = folder.join(format!(".tki-attest-survey-{random}"));
+    match write_and_remove(&path, &random) {
         Ok(bytes) => {
             let said = format!("SUCCESS: {bytes} bytes written, read back, removed");
             result.calls.push(Call::new(call, said));
@@ -40,6 +49,9 @@ pub fn probe(route: &FileRoute, mut result: RouteResult, permitted: bool) -> Rou
         }
         Err(error) => {
             result.calls.push(Call::new(call, error.to_string()));
+            if path.symlink_metadata().is_ok() {
+                result.left = Some(path.display().to_string());
+            }
             result.denied(
                 Ability::Documents,
                 "cannot write documents there",
@@ -56,18 +68,16 @@ fn look(folder: &Path) -> io::Result<()> {
     Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-fn write_and_remove(folder: &Path) -> io::Result<usize> {
-    let random = random_hex::<16>().map_err(|failure| io::Error::other(failure.message))?;
-    let path = folder.join(format!(".tki-attest-survey-{random}"));
+fn write_and_remove(path: &Path, random: &str) -> io::Result<usize> {
     let text = format!("tki-attest survey probe {random}; it may be removed\n");
     // A name that nobody can have prepared, and never through a link.
-    let mut file = File::options().write(true).create_new(true).open(&path)?;
+    let mut file = File::options().write(true).create_new(true).open(path)?;
     let written = file
         .write_all(text.as_bytes())
         .and_then(|()| file.sync_all())
-        .and_then(|()| fs::read(&path));
+        .and_then(|()| read_bounded(path, MOST));
     // It goes, whatever came of it.
-    let removed = fs::remove_file(&path);
+    let removed = fs::remove_file(path);
     if written? != text.as_bytes() {
         return Err(io::Error::other("what was read back differs"));
     }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::read_bounded;
+use crate::survey::http::Address;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -244,7 +245,7 @@ impl Route {
             Route::File(_) => Ok(()),
             Route::Http(route) => {
                 let target = super::http::Target::parse(&route.url)?;
-                super::http::check(route)?;
+                super::http::check(route, &target)?;
                 listed(&target.address)
             }
             Route::Postgres(route) => {
@@ -257,13 +258,18 @@ impl Route {
                         return Err(format!("{name} is empty or has a zero byte"));
                     }
                 }
-                match route.host.starts_with('/') {
+                if route.host.starts_with('/') {
+                    return Ok(());
+                }
+                let address = format!("{}:{}", route.host, route.port);
+                listed(&address)?;
+                match route.password_env.is_none() || Address::Tcp(address.clone()).is_here() {
                     true => Ok(()),
-                    false => listed(&format!("{}:{}", route.host, route.port)),
+                    false => Err(super::http::in_the_clear(&address)),
                 }
             }
-            Route::Docker(route) => match crate::survey::http::Address::parse(&route.host) {
-                Some(crate::survey::http::Address::Tcp(address)) => listed(&address),
+            Route::Docker(route) => match Address::parse(&route.host) {
+                Some(Address::Tcp(address)) => listed(&address),
                 Some(_) => Ok(()),
                 None => Err(format!(
                     "host {:?} is neither unix:// nor tcp://",
@@ -350,7 +356,7 @@ mod tests {
     use super::*;
 
     const HEAD: &str = "schema = \"tki-attest/routes/v1\"\nsubject = \"C1_DRYRUN\"\n\
-                        scope = \"C1\"\nneeds = [\"ddl\"]\nhosts = [\"127.0.0.1:80\"]\n";
+                        scope = \"C1\"\nneeds = [\"ddl\"]\nhosts = [\"127.0.0.1:80\", \"192.0.2.1:80\"]\n";
 
     fn with(route: &str) -> Result<Routes, String> {
         Routes::parse(&format!("{HEAD}[[route]]\n{route}"))
@@ -403,6 +409,11 @@ mod tests {
                 "db:5432 is not among",
             ),
             (
+                "name = \"a\"\nkind = \"postgres\"\nhost = \"192.0.2.1\"\nport = 80\ndbname = \"d\"\n\
+                 user = \"u\"\npassword_env = \"P\"\n",
+                "in the clear",
+            ),
+            (
                 "name = \"a\"\nkind = \"postgres\"\nhost = \"/r\"\ndbname = \"d\"\nuser = \"u\"\n\
                  password = \"x\"\n",
                 "password",
@@ -426,6 +437,10 @@ mod tests {
             (
                 "method = \"GET\"\nurl = \"http://127.0.0.2/\"\n",
                 "not among",
+            ),
+            (
+                "method = \"GET\"\nurl = \"http://192.0.2.1/\"\nsecret_headers = { A = \"B\" }\n",
+                "in the clear",
             ),
             ("method = \"G T\"\nurl = \"http://127.0.0.1/\"\n", "method"),
             ("method = \"GET\"\nurl = \"http://127.0.0.1/a b\"\n", "path"),

@@ -68,8 +68,11 @@ impl Target {
 }
 
 /// Nothing in a request may change its framing, and no secret may stand in the
-/// file.
-pub fn check(route: &HttpRoute) -> Result<(), String> {
+/// file or leave this host in the clear.
+pub fn check(route: &HttpRoute, target: &Target) -> Result<(), String> {
+    if !route.secret_headers.is_empty() && !Address::Tcp(target.address.clone()).is_here() {
+        return Err(in_the_clear(&target.address));
+    }
     let method = &route.method;
     if method.is_empty() || method.len() > 16 || !method.bytes().all(|b| b.is_ascii_uppercase()) {
         return Err(format!("method {method:?} is none"));
@@ -101,6 +104,11 @@ pub fn check(route: &HttpRoute) -> Result<(), String> {
         )),
         None => Ok(()),
     }
+}
+
+/// Why a secret is not sent there.
+pub fn in_the_clear(host: &str) -> String {
+    format!("a secret would go to {host} in the clear: put a forwarder on 127.0.0.1")
 }
 
 /// Sends the request, if it only asks or is permitted.
@@ -175,7 +183,7 @@ pub fn probe(
         }
         Err(error) => {
             result.calls.push(redactor.call(&call, error.to_string()));
-            let proves = format!("{} is not possible", route.ability.name());
+            let proves = "nothing but that nobody answered";
             result.denied(route.ability, proves, error.to_string())
         }
     }

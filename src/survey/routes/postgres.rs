@@ -6,10 +6,17 @@ use super::form::{Ability, PostgresRoute};
 use super::result::RouteResult;
 use crate::attest::run::random_hex;
 use crate::survey::call::{Call, Redactor};
+use crate::survey::http::resolve;
 use crate::survey::surface::Answer;
 use crate::survey::watch::{Stopped, TICK, Watch};
 use std::fmt::Write as _;
+use std::path::Path;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+
+/// The most bytes that are heard of a server.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The most rows that are kept of an answer.
 const MOST_ROWS: usize = 100;
@@ -54,6 +61,7 @@ pub fn probe(
         redactor,
         calls: Vec::new(),
         name,
+        left: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -62,16 +70,17 @@ pub fn probe(
         Err(error) => Err(error.to_string()),
         Ok(runtime) => runtime.block_on(async {
             tokio::select! {
-                outcome = ask(route, password.as_deref(), permitted, &mut asked) => outcome,
+                outcome = ask(route, password.as_deref(), permitted, &mut asked, watch) => outcome,
                 stopped = until_stopped(watch) => Err(stopped.to_string()),
             }
         }),
     };
+    result.left = asked.left;
     if let Err(why) = &outcome {
         let call = format!("connect {}", asked.name);
         result.calls = asked.calls;
         result.calls.push(asked.redactor.call(call, why));
-        let proves = "the role can do nothing: no session";
+        let proves = "nothing about the role: there was no session, or it was lost";
         return result.denied(Ability::Ddl, proves, asked.redactor.clean(why, 300));
     }
     result.calls = asked.calls;
@@ -92,6 +101,8 @@ struct Asked {
     redactor: Redactor,
     calls: Vec<Call>,
     name: String,
+    /// What could not be rolled back.
+    left: Option<String>,
 }
 
 /// What was seen.
@@ -112,19 +123,21 @@ async fn ask(
     password: Option<&str>,
     permitted: bool,
     asked: &mut Asked,
+    watch: &Watch,
 ) -> Result<Seen, String> {
     let mut config = Config::new();
     config
-        .host(&route.host)
-        .port(route.port)
         .dbname(&route.dbname)
         .user(&route.user)
         .application_name("tki-attest survey");
     if let Some(password) = password {
         config.password(password);
     }
+    let (reader, writer) = connect(route, watch).await?;
+    // However much the server says, no more is heard.
+    let stream = tokio::io::join(reader.take(MOST_BYTES), writer);
     let (client, connection) = config
-        .connect(NoTls)
+        .connect_raw(stream, NoTls)
         .await
         .map_err(|error| explain(&error))?;
     let driving = tokio::spawn(async move {
@@ -134,6 +147,25 @@ async fn ask(
     drop(client);
     let _ = driving.await;
     seen
+}
+
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// A connection to the server, as two halves.
+async fn connect(route: &PostgresRoute, watch: &Watch) -> Result<(Reader, Writer), String> {
+    let port = route.port;
+    if route.host.starts_with('/') {
+        let path = Path::new(&route.host).join(format!(".s.PGSQL.{port}"));
+        let stream = UnixStream::connect(path).await;
+        let (reader, writer) = stream.map_err(|error| error.to_string())?.into_split();
+        return Ok((Box::new(reader), Box::new(writer)));
+    }
+    let found = resolve(&format!("{}:{port}", route.host), watch);
+    let found = found.map_err(|error| error.to_string())?;
+    let stream = TcpStream::connect(&found[..]).await;
+    let (reader, writer) = stream.map_err(|error| error.to_string())?.into_split();
+    Ok((Box::new(reader), Box::new(writer)))
 }
 
 async fn converse(
@@ -194,7 +226,10 @@ async fn make(route: &PostgresRoute, client: &Client, asked: &mut Asked) -> Resu
         .map(Vec::as_slice)
     {
         Some([gone]) if gone == "t" => first,
-        _ => Err("the probe table is still there".into()),
+        _ => {
+            asked.left = Some(format!("table {name}"));
+            Err("the probe table is still there".into())
+        }
     }
 }
 

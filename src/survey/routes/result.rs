@@ -46,6 +46,9 @@ pub struct RouteResult {
     pub isolated: bool,
     /// What it writes to.
     pub scope: String,
+    /// What a probe made and could not take away again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
 }
 
 impl RouteResult {
@@ -64,6 +67,7 @@ impl RouteResult {
             governed: about.governed,
             isolated: about.isolated,
             scope: about.scope.unwrap_or("-").to_owned(),
+            left: None,
         }
     }
 

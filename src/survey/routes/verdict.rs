@@ -118,11 +118,20 @@ fn conclude(form: &Routes, results: Vec<RouteResult>) -> RouteSurvey {
             "the owner must grant a governed channel that is apart from production".to_owned()
         }
     };
-    let mut not_done = vec![
-        "No probe file, container, table or function was left; requests and programs that were \
-         permitted did what the file says."
-            .to_owned(),
-    ];
+    let mut not_done: Vec<String> = results
+        .iter()
+        .filter_map(|route| {
+            let left = route.left.as_ref()?;
+            Some(format!("{} was NOT cleaned up: {left}.", route.route))
+        })
+        .collect();
+    if not_done.is_empty() {
+        not_done.push(
+            "No probe file, container, table or function was left; requests and programs that \
+             were permitted did what the file says."
+                .to_owned(),
+        );
+    }
     for name in untried {
         not_done.push(format!(
             "Nothing was changed on {name}: it was not permitted."
