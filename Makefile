@@ -4,7 +4,7 @@
 
 TARGET := x86_64-unknown-linux-gnu
 TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils bsdutils util-linux \
-	iproute2 openssh-client openssl podman runc crun bubblewrap catatonit postgresql shellcheck
+	iproute2 openssh-client openssh-server openssl podman uidmap runc crun bubblewrap catatonit postgresql shellcheck
 
 .PHONY: all attest test lint bench fuzz image image-context release schema clean
 
@@ -34,13 +34,20 @@ bench:
 	scripts/with-engines --packages "python3-venv podman runc bubblewrap" sh -ec \
 		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench verify'
 
-# Ten minutes of the fuzzer on the whole of verify.
+# So many seconds of the fuzzer on the whole of verify. cargo-fuzz is installed below
+# the target directory if there is none.
+FUZZ_SECONDS := 600
+FUZZ_TOOLS := $(CURDIR)/target/tools
+
 fuzz:
 	cargo build --release --locked
 	rm -rf fuzz/bundle
-	scripts/with-engines fuzz/prepare target/release/tki-attest fuzz/bundle
-	cd fuzz && TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 \
-		cargo fuzz run --sanitizer none verify -- -max_total_time=600 -len_control=0 -max_len=4096
+	scripts/with-engines --packages g++ fuzz/prepare target/release/tki-attest fuzz/bundle
+	PATH="$(FUZZ_TOOLS)/bin:$$PATH" sh -c 'command -v cargo-fuzz' || \
+		cargo install cargo-fuzz --locked --root "$(FUZZ_TOOLS)"
+	cd fuzz && PATH="$(FUZZ_TOOLS)/bin:$$PATH" TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 \
+		cargo fuzz run --sanitizer none verify -- \
+		-max_total_time=$(FUZZ_SECONDS) -len_control=0 -max_len=4096
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:

@@ -112,12 +112,19 @@ pub enum Command {
     Engines(EnginesArgs),
     /// Find out, by trying, what can run the sandbox here, or which routes can write.
     #[command(after_help = "Example: tki-attest survey --packet packet.md\n\n\
-                            A container is created from our own image on each engine, never \
-                            started, and removed. With --routes nothing is changed on a route \
-                            that --allow-writes does not name.")]
+                            On each engine of this host a container is created from our own \
+                            image, never started, and removed; containers, networks, volumes \
+                            and images of others are counted at most. With --read-only nothing \
+                            is made at all. With --routes nothing is changed on a route that \
+                            --allow-writes does not name.\n\n\
+                            Exits with 0 if something can be used, with 3 if nothing can.")]
     Survey(SurveyArgs),
     /// Write what somebody else needs to run it: a packet, a workflow, manifests.
-    #[command(after_help = "Example: tki-attest packet --for operator --out packet.md")]
+    #[command(
+        after_help = "Example: tki-attest packet --for operator --out packet.md\n\n\
+                            Nothing is run, and no engine is asked: it is complete for this \
+                            build, with digests of image, profile and tool."
+    )]
     Packet(PacketArgs),
     /// Remove what an interrupted run left behind, and nothing else.
     #[command(after_help = "Example: tki-attest clean --dry-run\n\n\
@@ -260,6 +267,12 @@ pub struct RunArgs {
     /// Other rules on what makes a venue implausible, as a TOML file.
     #[arg(long, value_name = "FILE")]
     pub venue_rules: Option<PathBuf>,
+    /// What the platform (a cloud, a CI system) signed about this place: kept, not checked.
+    #[arg(long, value_name = "FILE")]
+    pub platform_proof: Option<PathBuf>,
+    /// What the hardware (a TPM) signed about this place: kept, not checked.
+    #[arg(long, value_name = "FILE")]
+    pub hardware_proof: Option<PathBuf>,
     /// Which engine.
     #[command(flatten)]
     pub engine: EngineArgs,

@@ -1,8 +1,9 @@
 //! Reading bounded and writing whole.
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -32,12 +33,26 @@ fn read(path: &Path, most: u64, flags: OFlags) -> io::Result<Vec<u8>> {
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(io::Error::other(format!("it has more than {most} bytes")));
+    read_at_most(&file, metadata.len(), most)
+}
+
+/// Reads a file to its end, in one piece if it has the length that it is said to
+/// have.
+pub fn read_at_most(file: &File, length: u64, most: u64) -> io::Result<Vec<u8>> {
+    let expected = usize::try_from(length.min(most)).map_err(io::Error::other)?;
+    // One byte more than expected, so that the end shows without a longer buffer.
+    let mut bytes = Vec::with_capacity(expected + 1);
+    loop {
+        match rustix::io::read(file, spare_capacity(&mut bytes)) {
+            Ok(0) => return Ok(bytes),
+            Ok(_) if bytes.len() as u64 > most => {
+                return Err(io::Error::other(format!("it has more than {most} bytes")));
+            }
+            Ok(_) => bytes.reserve(1),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
-    Ok(bytes)
 }
 
 /// Writes a new file and waits until it is on its device.

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use std::process::ExitCode;
-use tki_attest::attest::janitor;
+use tki_attest::attest::{janitor, visitor};
 use tki_attest::cli::Cli;
 use tki_attest::commands;
 use tki_attest::engine::local::keeper;
@@ -14,6 +14,7 @@ fn main() -> ExitCode {
     // Processes of our own, which are not commands for people.
     match std::env::args_os().nth(1) {
         Some(first) if first == keeper::ARGUMENT => return keeper::main(),
+        Some(first) if first == visitor::ARGUMENT => return visitor::main(),
         Some(first) if first == janitor::ARGUMENT => return commands::janitor::main(),
         _ => {}
     }

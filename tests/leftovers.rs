@@ -1,6 +1,8 @@
 //! What is left behind when a run is interrupted, killed or abandoned: nothing
 //! that the next `clean` does not find, and of a handled end nothing at all.
 
+/// Kills at moments that nobody chose, on engines with a daemon.
+mod anywhere;
 /// `clean`: what it removes and what it keeps.
 mod clean;
 /// SIGINT and SIGTERM at every stage.

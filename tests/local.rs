@@ -1,9 +1,12 @@
 //! Engines without a daemon: the embedded one and bubblewrap, as root and as a
 //! user without any rights.
 
+/// Control groups that were delegated to a user.
+mod delegated;
+
+use crate::common::listing::{Copy, Moments, kill_run, length, strike};
 use crate::common::{attest, evidence_in, isolated, kill_children, read_json, run, tool, verify};
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -203,71 +206,60 @@ fn a_profile_that_cannot_be_compiled_is_refused() {
     }
 }
 
-/// Everything on this machine that a run could have left.
-fn traces() -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut below = |folder: &str| {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("tki-attest-") {
-                found.insert(entry.path().to_string_lossy().into_owned());
-            }
-        }
-    };
-    below("/run");
-    below("/sys/fs/cgroup");
-    for entry in fs::read_dir("/sys/fs/cgroup")
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        below(&entry.path().to_string_lossy());
-    }
-    for line in fs::read_to_string("/proc/self/mountinfo").unwrap().lines() {
-        if line.contains("/tki-attest-") {
-            found.insert(line.to_owned());
-        }
-    }
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let words = String::from_utf8_lossy(&words).replace('\0', " ");
-        let ours = ["tki-inspector", "internal-keeper", "internal-janitor"];
-        if ours.iter().any(|name| words.contains(name)) {
-            found.insert(format!("{} {words}", entry.file_name().to_string_lossy()));
-        }
-    }
-    found
-}
-
-fn start(engine: &str, out: &Path) -> Child {
-    tool()
-        .args(["run", "--venue", "dev", "--engine", engine, "-q", "--out"])
-        .arg(out)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
-/// Twenty times, at moments spread over the whole run: the tool is killed, or
-/// the keeper that holds the gate and the container.
+/// Twenty times on each, at moments that nobody chose: the tool is killed, or the
+/// keeper that holds the gate and the container.
 #[test]
 fn killed_at_any_moment_nothing_is_left() {
     let _alone = crate::common::whole_engine();
-    let before = traces();
+    let copy = Copy::new("tki-attest-");
+    let out = copy.place("out");
+    let mut moments = Moments::new();
     for engine in ENGINES {
-        for turn in 0..20u64 {
-            let out = tempfile::tempdir().unwrap();
-            let mut child = start(engine, out.path());
-            // No measurement: only different moments.
-            std::thread::sleep(Duration::from_millis(turn * 12));
-            if turn % 2 == 0 {
-                let _ = child.kill();
-            } else {
-                kill_children(child.id(), "internal-keeper");
-            }
-            child.wait().unwrap();
-            crate::common::eventually("nothing is left", || traces().is_subset(&before));
+        let command = || {
+            let mut command = copy.command(&copy.program());
+            command.args(["run", "--venue", "dev", "--engine", engine, "-q", "--out"]);
+            command.arg(&out);
+            command
+        };
+        strike_twenty(&mut moments, &copy, &command);
+    }
+}
+
+/// Kills ten tools and ten keepers.
+fn strike_twenty(moments: &mut Moments, copy: &Copy, command: &dyn Fn() -> Command) {
+    let length = length(command());
+    let before = copy.look("");
+    let mut killed = 0;
+    while killed < 10 {
+        killed += strike(moments, length, command, kill_run);
+        before.nothing_new(|| copy.look(""));
+    }
+    let mut killed = 0;
+    while killed < 10 {
+        killed += strike_keeper(moments.within(length / 2), command());
+        if killed % 5 == 0 {
+            before.nothing_new(|| copy.look(""));
         }
     }
+}
+
+/// Kills a run's keeper so long after its start; tells whether it was still there.
+fn strike_keeper(moment: Duration, mut command: Command) -> usize {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let has_keeper = |child: &mut Child| {
+        let list = format!("/proc/{0}/task/{0}/children", child.id());
+        let list = fs::read_to_string(list).unwrap_or_default();
+        list.split_whitespace().any(|pid| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains("internal-keeper")
+        })
+    };
+    while !has_keeper(&mut child) && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(moment);
+    let killed = kill_children(child.id(), "internal-keeper");
+    child.wait().unwrap();
+    killed
 }

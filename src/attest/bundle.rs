@@ -20,10 +20,10 @@ use tki_evidence::evidence::{
     RawFacts, RequestBinding, Runtime, SCHEMA, Sandbox, Status, Summary, Tool, VenueFacts, Verdict,
     Witness,
 };
+use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::matrix::Matrix;
 use tki_evidence::relaxation::Names;
 use tki_evidence::stamp::{self, sha256_hex};
-use tki_evidence::strict;
 use tki_evidence::transcript;
 use tki_evidence::witness;
 
@@ -45,6 +45,8 @@ pub struct Recorded {
     pub venue: String,
     /// What was observed about it.
     pub venue_facts: VenueFacts,
+    /// What others signed about it, as artifacts by name.
+    pub proofs: Vec<(String, Vec<u8>)>,
     /// The image.
     pub image: ImageIdentity,
     /// The seccomp profile.
@@ -123,12 +125,14 @@ impl Bundle {
             seccomp_profile: recorded.seccomp.text.clone(),
             ..heard.raw.clone()
         };
+        let sweeps = Sweeps::default();
+        let texts = Texts::of_run(&raw, &sweeps);
         let asked = &recorded.outcome.challenge.probes;
         let probes = catalogue::all()
             .filter(|probe| asked.iter().any(|id| id == probe.id))
             .map(|probe| {
                 let seen = heard.observations_of(probe.id);
-                derive::probe_result(probe, seen, &raw, &matrix, TRANSCRIPT.into())
+                derive::probe_result(probe, seen, &texts, &matrix, TRANSCRIPT.into())
             })
             .collect();
         // Controls have no gate, and so not the profile that it extended.
@@ -149,7 +153,7 @@ impl Bundle {
                     file: &outcome.challenge.host_canary,
                 };
                 let NotPassed { flipped, unproven } =
-                    calibrate::not_passed(control, &outcome.heard, &raw);
+                    calibrate::not_passed(control, &outcome.heard, &raw, &sweeps);
                 ControlResult {
                     control: control.name.into(),
                     relaxed: String::new(),
@@ -188,7 +192,7 @@ impl Bundle {
             controls,
             matrix: Vec::new(),
             raw,
-            information: recorded.outcome.heard.information,
+            information: heard.information.iter().map(|i| (**i).clone()).collect(),
             artifacts: Vec::new(),
             summary: Summary {
                 required: 0,
@@ -244,21 +248,8 @@ impl Bundle {
             if json.exists() || files.exists() || signed.exists() {
                 continue;
             }
-            let (evidence, bytes) = self.stamped(&stem)?;
             let room = staging.path().join(number.to_string());
-            self.stage(&room, &stem, &bytes).map_err(failed)?;
-            // The device takes as long as the check.
-            let (checked, synced) = std::thread::scope(|scope| {
-                let syncing = scope.spawn(|| {
-                    files::sync_all_below(&room.join(&stem))?;
-                    files::sync_all_below(&room)
-                });
-                (check(&bytes, &room), syncing.join())
-            });
-            checked?;
-            synced
-                .unwrap_or_else(|_| Err(io::Error::other("syncing panicked")))
-                .map_err(failed)?;
+            let (evidence, bytes) = self.stage(&room, &stem, failed, &check)?;
             let envelope = match sign {
                 Some(sign) => Some(sign(&format!("{stem}.json"), &bytes, &evidence)?),
                 None => None,
@@ -327,19 +318,41 @@ impl Bundle {
                 bytes: bytes.len() as u64,
             })
             .collect();
-        let value = strict::parse(&pretty(&evidence)).map_err(|error| broken(error.to_string()))?;
-        evidence.evidence_sha256 = stamp::stamp(value);
+        evidence.evidence_sha256 =
+            stamp::stamp(&pretty(&evidence)).map_err(|error| broken(error.to_string()))?;
         let bytes = pretty(&evidence);
         Ok((evidence, bytes))
     }
 
-    fn stage(&self, room: &Path, stem: &str, bytes: &[u8]) -> io::Result<()> {
-        let files = room.join(stem);
-        fs::create_dir_all(&files)?;
+    /// Evidence and artifacts in a directory of their own, checked and on their
+    /// device. The device takes as long as the stamp and the check.
+    fn stage(
+        &self,
+        room: &Path,
+        stem: &str,
+        failed: impl Fn(io::Error) -> Failure,
+        check: impl Fn(&[u8], &Path) -> Result<(), Failure>,
+    ) -> Result<(Evidence, Vec<u8>), Failure> {
+        let (artifacts, json) = (room.join(stem), room.join("evidence.json"));
+        fs::create_dir_all(&artifacts).map_err(&failed)?;
         for (name, bytes) in &self.artifacts {
-            fs::write(files.join(name), bytes)?;
+            fs::write(artifacts.join(name), bytes).map_err(&failed)?;
         }
-        fs::write(room.join("evidence.json"), bytes)
+        let joined = |synced: std::thread::Result<io::Result<()>>| {
+            synced.unwrap_or_else(|_| Err(io::Error::other("syncing panicked")))
+        };
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| files::sync_all_below(&artifacts));
+            let (evidence, bytes) = self.stamped(stem)?;
+            fs::write(&json, &bytes).map_err(&failed)?;
+            let second = scope.spawn(|| fs::File::open(&json)?.sync_all());
+            check(&bytes, room)?;
+            joined(first.join()).map_err(&failed)?;
+            joined(second.join()).map_err(&failed)?;
+            let room = fs::File::open(room).and_then(|room| room.sync_all());
+            room.map_err(&failed)?;
+            Ok((evidence, bytes))
+        })
     }
 }
 
@@ -372,7 +385,7 @@ fn raw_artifacts(recorded: &Recorded) -> BTreeMap<String, Vec<u8>> {
         proc_self_status_locked,
         ..
     } = &recorded.outcome.heard.raw;
-    let mut artifacts = BTreeMap::new();
+    let mut artifacts: BTreeMap<String, Vec<u8>> = recorded.proofs.iter().cloned().collect();
     let mut add = |name: &str, bytes: Vec<u8>| artifacts.insert(name.to_owned(), bytes);
     add("mountinfo.txt", mountinfo.clone().into());
     add("env_keyset.txt", env_keyset.join("\n").into());

@@ -69,7 +69,7 @@ fn run_one(
     let job = Job {
         control: Some(control.name),
         relaxations: control.relaxations,
-        probes: probes(control).map(str::to_owned).collect(),
+        probes: probes(control).map(|probe| probe.id.to_owned()).collect(),
         nonce: control_nonce(&template.nonce, control.name),
         // What a control takes away must not be made up for by the gate.
         gate: GateChoice::Off,

@@ -3,6 +3,7 @@
 //! else, with an address reserved for documentation. It goes with the
 //! namespace. Spoken in netlink, because no other tool need be installed.
 
+use crate::attest::visitor::{self, Errand};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socket_with};
@@ -31,26 +32,34 @@ const ADDRESS: [u8; 4] = [192, 0, 2, 2];
 const PREFIX: u8 = 24;
 
 /// Puts the pair into the network namespace of a process. Only a thread of its
-/// own goes there; this one stays where it is.
+/// own goes there, or a visitor; this one stays where it is.
 pub fn add(pid: i32) -> io::Result<()> {
+    if visitor::is_needed() {
+        return visitor::send(Errand::Interface, pid).map(drop);
+    }
     let namespace = File::open(format!("/proc/{pid}/ns/net"))?;
     let made = std::thread::spawn(move || -> io::Result<()> {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-        let socket = socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
-        request(&socket, RTM_NEWLINK, CREATE_EXCLUSIVE, &new_pair())?;
-        for name in [NEAR, FAR] {
-            request(&socket, RTM_NEWLINK, 0, &set_up(name))?;
-        }
-        let index = name_to_index(&socket, NEAR)?;
-        request(&socket, RTM_NEWADDR, CREATE_EXCLUSIVE, &new_address(index))
+        make()
     });
     made.join()
         .unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+}
+
+/// Makes the pair in the network namespace that this thread is in.
+pub fn make() -> io::Result<()> {
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    request(&socket, RTM_NEWLINK, CREATE_EXCLUSIVE, &new_pair())?;
+    for name in [NEAR, FAR] {
+        request(&socket, RTM_NEWLINK, 0, &set_up(name))?;
+    }
+    let index = name_to_index(&socket, NEAR)?;
+    request(&socket, RTM_NEWADDR, CREATE_EXCLUSIVE, &new_address(index))
 }
 
 /// struct ifinfomsg: family, padding, type, index, flags, change.

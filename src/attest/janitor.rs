@@ -29,6 +29,8 @@ enum Word {
     Make(PathBuf),
     /// It is gone.
     Gone(PathBuf),
+    /// The tool has ended a run that failed; the engine may be another one by now.
+    Look,
     /// All is well and nothing is left.
     Done,
 }
@@ -90,6 +92,18 @@ impl Janitor {
         *self.pipe.lock().unwrap_or_else(|p| p.into_inner()) = None;
     }
 
+    /// The engine is gone in the middle of a run: the janitor does what it would
+    /// do if the tool had been killed.
+    pub fn take_over(&self) {
+        *self.pipe.lock().unwrap_or_else(|p| p.into_inner()) = None;
+    }
+
+    /// A container ended early: should a part of the engine have been killed, what
+    /// the tool could not remove is looked for once.
+    pub fn look(&self) {
+        self.tell(&Word::Look);
+    }
+
     /// A directory is about to be made.
     pub fn make(&self, path: &Path) {
         self.tell(&Word::Make(path.to_owned()));
@@ -125,6 +139,7 @@ pub fn main(tidy: impl Fn(&str) -> bool) -> ExitCode {
             Word::Run(id) => runs.push(id),
             Word::Make(path) => places.push(path),
             Word::Gone(path) => places.retain(|known| *known != path),
+            Word::Look => drop(runs.last().map(|id| tidy(id))),
             Word::Done => return ExitCode::SUCCESS,
         }
     }

@@ -1,8 +1,9 @@
 //! A run. [`run`] leads it; [`scratch`] and [`canary`] prepare the host's side;
 //! [`container`] launches one container and talks with its inspector, for the
 //! run itself and for each of the [`controls`]; [`outside`] is the host's own
-//! look at it; [`venue`] looks at the host; [`bundle`] writes everything down. [`janitor`] is there should the
-//! tool be killed in the middle.
+//! look at it, for which it may need a [`visitor`]; [`venue`] looks at the host;
+//! [`bundle`] writes everything down. [`janitor`] is there should the tool be
+//! killed in the middle.
 
 pub mod bundle;
 pub mod canary;
@@ -14,3 +15,4 @@ pub mod outside;
 pub mod run;
 pub mod scratch;
 pub mod venue;
+pub mod visitor;

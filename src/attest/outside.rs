@@ -1,6 +1,8 @@
 //! The outside witness: while the inspector waits for its go, the host reads
 //! what the kernel says about the container's first process.
 
+use crate::attest::visitor::{self, Errand};
+use crate::engine::group_limits;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tki_evidence::evidence::OutsideFacts;
@@ -30,7 +32,11 @@ pub fn look(pid: Option<i32>) -> Result<OutsideFacts, String> {
         uid_map: read("uid_map")?,
         gid_map: read("gid_map")?,
         namespaces: namespaces(&proc)?,
-        descriptors: descriptors(&proc)?,
+        descriptors: if visitor::is_needed() {
+            visitor::send(Errand::Descriptors, pid).map_err(|error| format!("fd: {error}"))?
+        } else {
+            descriptors(&proc)?
+        },
         cgroup: cgroup_limits(&read("cgroup")?),
     })
 }
@@ -53,7 +59,8 @@ fn namespaces(proc: &Path) -> Result<Vec<String>, String> {
     links.collect()
 }
 
-fn descriptors(proc: &Path) -> Result<String, String> {
+/// What a process holds open, in one line.
+pub fn descriptors(proc: &Path) -> Result<String, String> {
     let entries = fs::read_dir(proc.join("fd")).map_err(|error| format!("fd: {error}"))?;
     let mut found: Vec<(u32, String)> = Vec::new();
     for entry in entries.flatten() {
@@ -80,57 +87,14 @@ fn descriptors(proc: &Path) -> Result<String, String> {
 /// Limits of the process's cgroup, under the names that the engine's own
 /// settings have. A limit that cannot be read is left out.
 fn cgroup_limits(membership: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut add = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            found.push(format!("{name}={value}"));
-        }
-    };
-    for line in membership.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next())
-        else {
-            continue;
-        };
-        let path = path.trim_start_matches('/');
-        // Version 2 has one unnamed hierarchy.
-        if controllers.is_empty() {
-            let file = |name: &str| read_one(&Path::new("/sys/fs/cgroup").join(path).join(name));
-            add("pids", file("pids.max"));
-            add("memory", file("memory.max"));
-            if let Some((quota, period)) = file("cpu.max")
-                .as_deref()
-                .and_then(|text| text.split_once(' '))
-            {
-                add("cpu_quota_us", Some(quota.to_owned()));
-                add("cpu_period_us", Some(period.to_owned()));
-            }
-            continue;
-        }
-        let file = |name: &str| {
-            read_one(
-                &Path::new("/sys/fs/cgroup")
-                    .join(controllers)
-                    .join(path)
-                    .join(name),
-            )
-        };
-        for controller in controllers.split(',') {
-            match controller {
-                "pids" => add("pids", file("pids.max")),
-                "memory" => add("memory", file("memory.limit_in_bytes")),
-                "cpu" => {
-                    add("cpu_quota_us", file("cpu.cfs_quota_us"));
-                    add("cpu_period_us", file("cpu.cfs_period_us"));
-                }
-                _ => {}
-            }
-        }
-    }
-    found
-}
-
-fn read_one(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    Some(text.trim_end().to_owned())
+    let limits = group_limits(membership);
+    [
+        ("pids", limits.pids),
+        ("memory", limits.memory),
+        ("cpu_quota_us", limits.cpu_quota_us),
+        ("cpu_period_us", limits.cpu_period_us),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some(format!("{name}={}", value?)))
+    .collect()
 }

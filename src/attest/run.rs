@@ -4,6 +4,7 @@ use crate::attest::bundle::{Bundle, Recorded};
 use crate::attest::canary::Canaries;
 use crate::attest::container::{self, Job};
 use crate::attest::janitor::Janitor;
+use crate::attest::venue::Proofs;
 use crate::attest::{controls, outside, venue};
 use crate::clock;
 use crate::engine::gate::GateChoice;
@@ -31,6 +32,8 @@ pub struct Plan<'a> {
     pub venue: &'a str,
     /// What makes a claim implausible.
     pub venue_rules: &'a VenueRules,
+    /// What others signed about the venue.
+    pub proofs: &'a Proofs,
     /// The sandbox.
     pub profile: &'a Profile,
     /// The image.
@@ -93,8 +96,14 @@ pub fn time_left(deadline: Instant, during: &str) -> Result<Duration, EngineErro
     }
 }
 
-/// Runs the probes on an engine and records what happened.
-pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result<Bundle, Failure> {
+/// Runs the probes on an engine and records what happened. Its controls get
+/// connections of their own.
+pub fn attest(
+    mut engine: Box<dyn Engine>,
+    connect: &Connect,
+    plan: &Plan,
+    progress: &mut Progress,
+) -> Result<Bundle, Failure> {
     let started = clock::now();
     let run_id = new_run_id(started)?;
     plan.janitor.run(&run_id);
@@ -106,13 +115,13 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         manifest_digest: plan.image.manifest_digest.clone(),
         config_digest: plan.image.config_digest.clone(),
     };
-    let mut engine = connect()?;
-    let around = engine.look_around(plan.tag, &names)?;
+    let mut around = engine.look_around(plan.tag, &names)?;
     let mut facts = around.facts;
     for note in &facts.notes {
         progress.note(note);
     }
-    let venue_facts = venue::observe(&facts);
+    let mut venue_facts = venue::observe(&facts);
+    plan.proofs.name(&mut venue_facts);
     venue::check(
         plan.venue,
         &venue_facts,
@@ -178,6 +187,7 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
     };
 
     progress.stage("collect");
+    engine.complete(&mut around.holdings)?;
     let after = engine.holdings()?;
     let tool = tool
         .join()
@@ -189,6 +199,7 @@ pub fn attest(connect: &Connect, plan: &Plan, progress: &mut Progress) -> Result
         tool,
         venue: plan.venue.to_owned(),
         venue_facts,
+        proofs: plan.proofs.artifacts().collect(),
         image: ImageIdentity {
             manifest_digest: plan.image.manifest_digest.clone(),
             config_digest: plan.image.config_digest.clone(),

@@ -9,8 +9,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::path::Path;
 use tki_evidence::evidence::VenueFacts;
-use tki_evidence::stamp::hex;
-use tki_evidence::venue::{VenueError, VenueRules};
+use tki_evidence::stamp::{hex, sha256_hex};
+use tki_evidence::venue::{ABSENT, HARDWARE_PROOF, PLATFORM_PROOF, VenueError, VenueRules};
 
 /// Names of variables by which CI systems make themselves known.
 pub const CI_VARIABLES: &[&str] = &[
@@ -65,9 +65,61 @@ pub fn observe_host() -> VenueFacts {
         chassis: chassis(line("/sys/class/dmi/id/chassis_type").trim()).into(),
         kernel,
         engine: String::new(),
-        platform_signed: "absent".into(),
-        hardware: "absent".into(),
+        platform_signed: ABSENT.into(),
+        hardware: ABSENT.into(),
     }
+}
+
+/// Statements about the venue that somebody else signed, such as a token of the CI
+/// system. They are kept and not judged.
+#[derive(Debug, Default)]
+pub struct Proofs {
+    platform: Option<Vec<u8>>,
+    hardware: Option<Vec<u8>>,
+}
+
+impl Proofs {
+    /// Reads those that are given.
+    pub fn read(platform: Option<&Path>, hardware: Option<&Path>) -> Result<Self, Failure> {
+        let read = |file: Option<&Path>| {
+            let read = |path: &Path| match read_bounded(path, MOST) {
+                Ok(bytes) if bytes.is_empty() => Err(unreadable(path, "it is empty")),
+                Ok(bytes) => Ok(bytes),
+                Err(error) => Err(unreadable(path, &error.to_string())),
+            };
+            file.map(read).transpose()
+        };
+        Ok(Self {
+            platform: read(platform)?,
+            hardware: read(hardware)?,
+        })
+    }
+
+    /// Names them in the facts, by digest.
+    pub fn name(&self, facts: &mut VenueFacts) {
+        let digest = |bytes: &Vec<u8>| format!("sha256:{}", sha256_hex(bytes));
+        let name = |proof: &Option<Vec<u8>>| proof.as_ref().map_or(ABSENT.into(), digest);
+        facts.platform_signed = name(&self.platform);
+        facts.hardware = name(&self.hardware);
+    }
+
+    /// Each as an artifact.
+    pub fn artifacts(&self) -> impl Iterator<Item = (String, Vec<u8>)> {
+        let named = [
+            (PLATFORM_PROOF, &self.platform),
+            (HARDWARE_PROOF, &self.hardware),
+        ];
+        let given = named.map(|(name, proof)| Some((name.to_owned(), proof.clone()?)));
+        given.into_iter().flatten()
+    }
+}
+
+fn unreadable(path: &Path, why: &str) -> Failure {
+    Failure::usage(
+        "venue.proof",
+        format!("{}: {why}", path.display()),
+        "give a file of at most 64 KiB with what the platform or the hardware signed",
+    )
 }
 
 /// A developer's machine may not pass for an approved venue.

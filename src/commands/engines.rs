@@ -1,6 +1,7 @@
 //! `tki-attest engines`.
 
 use crate::attest::run::{Plan, attest, time_left};
+use crate::attest::venue::Proofs;
 use crate::cli::{Common, EngineArgs, EngineName, EnginesArgs, Format};
 use crate::commands::output;
 use crate::commands::shared::{self, CANDIDATES, Connector};
@@ -107,6 +108,7 @@ fn tried(args: &EngineArgs, connector: &Connector, common: Common) -> Result<Str
     let plan = Plan {
         venue: "dev",
         venue_rules: VenueRules::built_in(),
+        proofs: &Proofs::default(),
         profile: &profile,
         image: &image,
         tag: embedded::TAG,
@@ -120,7 +122,7 @@ fn tried(args: &EngineArgs, connector: &Connector, common: Common) -> Result<Str
     };
     let connect = || connector.connect(time_left(deadline, "connecting")?);
     let mut progress = Progress::new(true, Paint::stderr(common.color));
-    let bundle = attest(&connect, &plan, &mut progress)?;
+    let bundle = attest(connect()?, &connect, &plan, &mut progress)?;
     let gate = &bundle.evidence().sandbox.gate;
     Ok(if gate.active {
         "yes".into()
@@ -137,6 +139,11 @@ fn gives_up(engine: &str, facts: &EngineFacts) -> Vec<String> {
             "pids" => "a limit of processes by control group: RLIMIT_NPROC stands in".into(),
             _ => format!("a limit of {limit} by control group: RLIMIT_AS stands in"),
         });
+    }
+    if engine == "podman" && facts.lacks.contains(&"pids") {
+        lines.push(
+            "the control root-user: this user's other processes would use up RLIMIT_NPROC".into(),
+        );
     }
     for control in CONTROLS {
         for (name, reason) in control.impossible_on {

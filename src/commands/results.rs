@@ -1,7 +1,7 @@
 //! What `verify` writes when it is asked to: binding, verification, signature.
 
 use crate::cli::VerifyArgs;
-use crate::clock::rfc3339;
+use crate::clock::{self, rfc3339};
 use crate::failure::Failure;
 use crate::files::write_new;
 use crate::report::binding as report;
@@ -9,7 +9,7 @@ use crate::trust::dsse::Envelope;
 use crate::trust::envelope_file;
 use crate::trust::keys::Key;
 use crate::verify::pipeline::Opened;
-use crate::verify::{Inputs, Verification};
+use crate::verify::{Decision, Inputs, Verification};
 use std::path::{Path, PathBuf};
 use tki_evidence::binding;
 use tki_evidence::stamp::sha256_hex;
@@ -33,7 +33,7 @@ pub fn write(
         text.push(b'\n');
         let path = save(&path, &text)?;
         if let Some(key) = key {
-            attest(key, &path, &text, verification, inputs)?;
+            attest(key, &path, &text, verification)?;
         }
     }
     Ok(())
@@ -82,13 +82,31 @@ fn write_binding(
     Ok(())
 }
 
+/// Properties that hold, which is all that such a result lists: whoever was not
+/// accepted gets none. What was accepted only under a condition gets another name,
+/// so that nobody takes it for the whole.
+fn properties(verification: &Verification) -> Vec<String> {
+    if verification.decision != Decision::B4PrimeAccepted {
+        return Vec::new();
+    }
+    let mut accepted = "TKI_ATTEST_B4_PRIME_ACCEPTED".to_owned();
+    if !verification.weaker.is_empty() {
+        accepted += "_BY_WEAKER_POLICY";
+    }
+    if verification.verified.given {
+        accepted += "_AS_OF_GIVEN_TIME";
+    }
+    let assurance = verification.assurance.name().to_uppercase();
+    let assurance = assurance.replace('-', "_");
+    vec![accepted, format!("TKI_ATTEST_ASSURANCE_{assurance}")]
+}
+
 /// The verifier's own signature, as in-toto's simple verification result.
 fn attest(
     key: &Key,
     path: &Path,
     bytes: &[u8],
     verification: &Verification,
-    inputs: &Inputs,
 ) -> Result<(), Failure> {
     let name = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
@@ -106,28 +124,14 @@ fn attest(
     if !verification.image_digest.is_empty() {
         subjects.push(("tki-inspector", &verification.image_digest));
     }
-    let mut properties = vec![
-        verification.decision.name().to_owned(),
-        format!(
-            "TKI_ATTEST_ASSURANCE_{}",
-            verification
-                .assurance
-                .name()
-                .to_uppercase()
-                .replace('-', "_")
-        ),
-    ];
-    if !verification.weaker.is_empty() {
-        properties.push("TKI_ATTEST_WEAKER_THAN_BUILT_IN".into());
-    }
     let statement = statement::of_verification(
         &subjects,
         concat!(
             "https://example.invalid/tki-attest/",
             env!("CARGO_PKG_VERSION")
         ),
-        &rfc3339(inputs.clock.now),
-        properties,
+        &rfc3339(clock::now()),
+        properties(verification),
     );
     let payload = serde_json::to_vec(&statement)
         .map_err(|error| Failure::internal("statement", error.to_string()))?;

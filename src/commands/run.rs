@@ -2,11 +2,13 @@
 
 use crate::attest::bundle::{self, Written};
 use crate::attest::run::{Plan, attest, time_left};
-use crate::attest::venue;
+use crate::attest::venue::{self, Proofs};
 use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
 use crate::clock;
+use crate::commands::packet::{self, Offer};
 use crate::commands::shared::{CANDIDATES, Connector};
-use crate::commands::{inputs, output, packet, shared};
+use crate::commands::{inputs, output, shared};
+use crate::engine::EngineError;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::image::{Image, embedded};
@@ -33,20 +35,24 @@ use tki_evidence::venue::VenueRules;
 /// Builds, launches, probes, writes and verifies, on one engine or on all. Where
 /// that is BLOCKED, the packet for somebody else is offered.
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
-    let packet = args.packet.as_deref();
+    let offer = Offer {
+        file: args.packet.as_deref(),
+        seccomp: &args.seccomp,
+        limits: args.profile.as_deref(),
+    };
     match attempt(args, common) {
         Err(mut failure) if failure.exit == Exit::Blocked && failure.code != "run.interrupted" => {
-            let offer = packet::offer(packet, &Why::from_failure(&failure))?;
+            let offer = packet::offer(offer, &Why::from_failure(&failure))?;
             failure.next = format!("{}\n    or: {offer}", failure.next);
             Err(failure)
         }
-        Ok(Exit::Blocked) if packet.is_some() => {
+        Ok(Exit::Blocked) => {
             let why = Why {
                 reason: "the run was BLOCKED: not every probe was proven".into(),
                 next: "see the evidence that was written".into(),
                 rows: Vec::new(),
             };
-            let offer = packet::offer(packet, &why)?;
+            let offer = packet::offer(offer, &why)?;
             let _ = writeln!(std::io::stderr(), "tki-attest: {}", printable(&offer, 4000));
             Ok(Exit::Blocked)
         }
@@ -63,6 +69,10 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         },
     };
     let venue_rules = venue::rules(args.venue_rules.as_deref())?;
+    let proofs = Proofs::read(
+        args.platform_proof.as_deref(),
+        args.hardware_proof.as_deref(),
+    )?;
     bundle::prepare_folder(&args.out)?;
     // A passphrase is asked for before anything is launched.
     let key = args.sign.as_deref();
@@ -72,6 +82,7 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         args,
         profile,
         venue_rules,
+        proofs,
         key,
     };
     if args.engine.engine == EngineName::All {
@@ -102,6 +113,7 @@ struct Job<'a> {
     args: &'a RunArgs,
     profile: Profile,
     venue_rules: VenueRules,
+    proofs: Proofs,
     key: Option<Key>,
 }
 
@@ -188,19 +200,25 @@ fn on_one(
     let deadline = Instant::now() + engine.timeout;
     let connector = Connector::new(engine, args.runtime.as_deref());
     connector.settle()?;
-    let janitor = shared::janitor(engine)?;
     progress.stage("build");
     // One deadline for everything: whatever connects later has less time.
     let connect = || connector.connect(time_left(deadline, "connecting")?);
     // The engine takes as long to agree on a version as the image to be built.
     // What is wrong with the image is said first.
-    let (image, reached) = std::thread::scope(|scope| {
-        let agreeing = scope.spawn(|| connect().map(drop));
+    let (janitor, image, reached) = std::thread::scope(|scope| {
+        let agreeing = scope.spawn(|| {
+            let mut engine = connect()?;
+            engine.expect_launch();
+            Ok::<_, EngineError>(engine)
+        });
+        let janitor = shared::janitor(engine);
         let image = shared::build_image(&args.source, embedded::TAG);
-        (image, agreeing.join())
+        (janitor, image, agreeing.join())
     });
     let image = image?;
-    reached.map_err(|_| Failure::internal("engine.connect", "connecting panicked"))??;
+    let engine =
+        reached.map_err(|_| Failure::internal("engine.connect", "connecting panicked"))??;
+    let janitor = janitor?;
     let controls = args.controls.unwrap_or(match args.venue {
         Venue::Vps | Venue::Ci => Controls::Safe,
         Venue::Dev => Controls::None,
@@ -208,6 +226,7 @@ fn on_one(
     let plan = Plan {
         venue: args.venue.name(),
         venue_rules: &job.venue_rules,
+        proofs: &job.proofs,
         profile,
         image: &image,
         tag: embedded::TAG,
@@ -219,7 +238,14 @@ fn on_one(
         janitor: &janitor,
         request: answer(args, profile, &image)?,
     };
-    let bundle = attest(&connect, &plan, progress)?;
+    let bundle = attest(engine, &connect, &plan, progress).inspect_err(|failure| {
+        // An engine that comes back, or another service of it, may hold something.
+        match failure.code {
+            "engine.vanished" => janitor.take_over(),
+            "container.ended-early" => janitor.look(),
+            _ => {}
+        }
+    })?;
     janitor.done();
     let elapsed_us = bundle.elapsed_us;
     progress.stage("write");
@@ -229,7 +255,12 @@ fn on_one(
         }
     });
     let sign = sign.as_ref().map(|sign| sign as &bundle::Sign);
-    Ok((bundle.write(&args.out, sign, self_verify)?, elapsed_us))
+    // What was started for the run ends while its evidence is written.
+    let written = std::thread::scope(|scope| {
+        scope.spawn(|| drop(connector));
+        bundle.write(&args.out, sign, self_verify)
+    });
+    Ok((written?, elapsed_us))
 }
 
 /// Evidence that our own verifier calls false is never written.

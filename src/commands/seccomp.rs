@@ -1,6 +1,7 @@
 //! `tki-attest seccomp lint|explain|derive`.
 
 use crate::attest::run::{Plan, attest};
+use crate::attest::venue::Proofs;
 use crate::cli::{Common, DeriveArgs, Format, ProfileArgs, SeccompCommand};
 use crate::commands::{output, shared};
 use crate::engine::gate::GateChoice;
@@ -72,6 +73,7 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
             let plan = Plan {
                 venue: "dev",
                 venue_rules: VenueRules::built_in(),
+                proofs: &Proofs::default(),
                 profile: &profile,
                 image: &image,
                 tag: embedded::TAG,
@@ -83,7 +85,10 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
                 janitor: &janitor,
                 request: None,
             };
-            match attest(&connect, &plan, &mut Progress::new(true, paint)) {
+            let attested = connect().map_err(Failure::from).and_then(|engine| {
+                attest(engine, &connect, &plan, &mut Progress::new(true, paint))
+            });
+            match attested {
                 // Only the probes count here, not what else happens on the engine.
                 Ok(bundle) if bundle.all_passed() => return Ok(true),
                 Ok(_) => {}

@@ -135,10 +135,11 @@ impl<'a> Connector<'a> {
         Ok(engine)
     }
 
-    /// The first candidate that is there. If none is, what is wrong with the
-    /// first one is what the user hears.
+    /// The first candidate that is there. If none is, the user hears what is
+    /// wrong with each; with the engine at an address that was given, what is
+    /// wrong there.
     fn first(&self, limit: Duration) -> Result<(Route, Box<dyn Engine>), EngineError> {
-        let mut first_error = None;
+        let mut errors = Vec::new();
         // Whoever gives an address means the engine that is there.
         let variable = std::env::var("DOCKER_HOST").ok();
         let named = self.args.host.clone().or(variable);
@@ -146,13 +147,17 @@ impl<'a> Connector<'a> {
         for name in &CANDIDATES[..named.map_or(CANDIDATES.len(), |_| 2)] {
             match self.reach(*name, named, limit) {
                 Ok(found) => return Ok(found),
-                Err(error) if is_elsewhere(&error) => {
-                    first_error.get_or_insert(error);
-                }
+                Err(error) if is_elsewhere(&error) => errors.push(error),
                 Err(error) => return Err(error),
             }
         }
-        Err(first_error.unwrap_or_else(|| not_one(EngineName::Auto)))
+        if named.is_some() {
+            errors.truncate(1);
+            return Err(errors.pop().unwrap_or_else(|| not_one(EngineName::Auto)));
+        }
+        Err(EngineError::None {
+            reasons: errors.iter().map(EngineError::to_string).collect(),
+        })
     }
 
     fn reach(

@@ -14,11 +14,21 @@ pub const LABEL_ROLE: &str = "dev.tki.attest.role";
 pub const LABEL_DEADLINE: &str = "dev.tki.attest.deadline";
 
 /// An engine, in the order in which its functions are used.
-pub trait Engine {
+pub trait Engine: Send {
+    /// Something will be launched soon: what takes time and changes nothing may
+    /// begin.
+    fn expect_launch(&mut self) {}
+
     /// Everything that must be known before anything is made, asked at once:
     /// what the engine says about itself, what it holds, the image that `tag`
     /// points to, and the id of `image` if it is there.
     fn look_around(&mut self, tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError>;
+
+    /// Adds what [`Self::look_around`] has asked and was slow to be told about
+    /// what the engine held.
+    fn complete(&mut self, _held: &mut Holdings) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// What it holds, without containers that carry our label.
     fn holdings(&mut self) -> Result<Holdings, EngineError>;

@@ -23,6 +23,12 @@ pub enum EngineError {
         /// What to do about it.
         next: String,
     },
+    /// None of the engines can be used on this host.
+    #[error("no engine can be used here: {}", .reasons.join("; "))]
+    None {
+        /// Why, for each.
+        reasons: Vec<String>,
+    },
     /// The socket is there but not for us.
     #[error("no permission to use the engine's socket {host}")]
     Permission {
@@ -119,6 +125,12 @@ impl From<EngineError> for Failure {
                 "start Docker or Podman, or name its address with --host or DOCKER_HOST".into(),
             ),
             EngineError::Unusable { next, .. } => ("engine.unusable", next.clone()),
+            EngineError::None { .. } => (
+                "engine.none",
+                "run as root, or install bubblewrap, or have control groups delegated to this \
+                 user; `tki-attest engines` lists the engines, docs/engines.md what each needs"
+                    .into(),
+            ),
             EngineError::Permission { host } => (
                 "engine.permission",
                 format!("run as root, or as a member of the group that owns {host}"),

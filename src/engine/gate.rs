@@ -3,6 +3,9 @@
 //! first exec of the container's first process through, which is the one that
 //! starts the inspector, and answers EPERM to all others.
 //!
+//! An exec counts once it has taken place: a launcher whose exec failed or was
+//! interrupted may ask again.
+//!
 //! The container holds no end of it: the listener is a descriptor outside, and
 //! a question that nobody answers any more fails by itself.
 
@@ -12,6 +15,7 @@ use std::io::Read;
 use std::io::{Error, ErrorKind, Result};
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -117,9 +121,22 @@ pub struct Gate {
     first: Arc<AtomicU32>,
     /// A process that may execute once to become the launcher itself.
     launcher: Option<u32>,
+    /// Who was let through, and what each was executing when it asked.
+    passed: Vec<(u32, Option<Program>)>,
     allowed: u32,
     refused: u32,
+    /// Questions that came again.
+    repeated: u32,
     broken: Option<String>,
+}
+
+/// A file, by device and number.
+type Program = (u64, u64);
+
+/// What a process executes.
+fn program_of(pid: u32) -> Option<Program> {
+    let found = std::fs::metadata(format!("/proc/{pid}/exe")).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 impl Gate {
@@ -129,8 +146,10 @@ impl Gate {
             listener,
             first: Arc::new(AtomicU32::new(first)),
             launcher: None,
+            passed: Vec::new(),
             allowed: 0,
             refused: 0,
+            repeated: 0,
             broken: None,
         }
     }
@@ -152,7 +171,7 @@ impl Gate {
         if !events.contains(PollFlags::IN) {
             return !events.contains(PollFlags::HUP);
         }
-        if self.allowed + self.refused >= MOST_ANSWERS {
+        if self.allowed + self.refused + self.repeated >= MOST_ANSWERS {
             self.broken = Some(format!("more than {MOST_ANSWERS} execs were tried"));
             return false;
         }
@@ -160,21 +179,31 @@ impl Gate {
             // It vanished: the asker was interrupted or is gone.
             return true;
         };
-        if self.launcher == Some(question.pid) {
-            if self.send(&question, true) {
-                self.launcher = None;
-            }
+        let program = program_of(question.pid);
+        if self.asks_again(question.pid, program) {
+            self.repeated += u32::from(self.send(&question, true));
             return true;
         }
+        let launcher = self.launcher == Some(question.pid);
         let first = self.allowed == 0 && question.pid == self.first.load(Ordering::SeqCst);
-        if self.send(&question, first) {
-            if first {
-                self.allowed += 1;
-            } else {
-                self.refused += 1;
+        if self.send(&question, launcher || first) {
+            match (launcher, first) {
+                (true, _) => self.launcher = None,
+                (_, true) => self.allowed += 1,
+                _ => self.refused += 1,
+            }
+            if launcher || first {
+                self.passed.push((question.pid, program));
             }
         }
         true
+    }
+
+    /// A signal at the wrong moment makes the kernel forget an answer that it has
+    /// taken, and ask once more. Whoever was let through and still executes what
+    /// it did has not passed: it is the launcher still, not the container.
+    fn asks_again(&self, pid: u32, program: Option<Program>) -> bool {
+        program.is_some() && self.passed.contains(&(pid, program))
     }
 
     fn receive(&self) -> Option<libc::seccomp_notif> {
@@ -414,3 +443,36 @@ fn handed_over(mut connection: &UnixStream) -> Result<(OwnedFd, Handover)> {
 /// The kernel's structures are what this file takes them for.
 const _: () = assert!(size_of::<libc::seccomp_notif>() == 80);
 const _: () = assert!(size_of::<libc::seccomp_notif_resp>() == 24);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    /// A real filter before a real shell: the launcher's exec fails twice, passes,
+    /// and what it has become may not execute any more.
+    #[test]
+    fn an_exec_counts_once_it_has_taken_place() {
+        let (forerunner, socket) = Forerunner::start().unwrap();
+        let filter = filter();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "/bin/true; echo $?"]);
+        // SAFETY: between fork and exec only system calls are made.
+        unsafe {
+            command.pre_exec(move || {
+                hand_over(&socket, &filter)?;
+                for missing in [c"/nowhere/a", c"/nowhere/b"] {
+                    let arguments = [missing.as_ptr(), std::ptr::null()];
+                    libc::execve(missing.as_ptr(), arguments.as_ptr(), std::ptr::null());
+                }
+                Ok(())
+            });
+        }
+        let said = command.output().unwrap();
+        drop(command);
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "126\n", "{said:?}");
+        let report = forerunner.close();
+        assert_eq!((report.allowed, report.refused), (0, 1), "{report:?}");
+    }
+}

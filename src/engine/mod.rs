@@ -14,6 +14,7 @@ pub mod gate;
 pub mod lines;
 pub mod local;
 pub mod podman;
+pub mod process;
 
 pub use contract::{
     Configured, Ended, Engine, EngineFacts, GateKind, ImageNames, Launch, Leftover, Session,
@@ -21,3 +22,4 @@ pub use contract::{
 };
 pub use error::EngineError;
 pub use local::host::operating_system;
+pub use local::kernel::group_limits;

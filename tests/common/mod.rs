@@ -3,7 +3,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 pub mod by_hand;
 /// Containers that are built to misbehave.
 pub mod impostor;
+/// Everything that a run could leave, before and after.
+pub mod listing;
 /// Podman, its services, and what they could leave behind.
 pub mod podman;
 /// A PostgreSQL server in a temporary directory.
@@ -19,6 +21,8 @@ pub mod postgres;
 pub mod private_engine;
 /// A socket between the tool and the engine that sees every request.
 pub mod proxy;
+/// An SSH server on the loopback interface, with keys of its own.
+pub mod ssh_server;
 /// What a run could leave behind.
 pub mod traces;
 
@@ -208,6 +212,16 @@ pub fn eventually(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
+/// A program that runs for as long as a test does.
+pub struct Daemon(pub Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A file system of our own, mounted for a test.
 pub struct Mounted(PathBuf);
 
@@ -232,15 +246,16 @@ impl Drop for Mounted {
     }
 }
 
-/// Kills those children of a process that are executed with this argument.
-pub fn kill_children(parent: u32, argument: &str) {
+/// Kills those children of a process that are executed with this argument; tells
+/// how many there were.
+pub fn kill_children(parent: u32, argument: &str) -> usize {
     let list = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    for pid in list.unwrap_or_default().split_whitespace() {
+    let list = list.unwrap_or_default();
+    let ours = list.split_whitespace().filter(|pid| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        if String::from_utf8_lossy(&words).contains(argument)
-            && let Some(pid) = pid.parse().ok().and_then(Pid::from_raw)
-        {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
+        String::from_utf8_lossy(&words).contains(argument)
+    });
+    let pids = ours.filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw));
+    pids.filter(|pid| kill_process(*pid, Signal::KILL).is_ok())
+        .count()
 }

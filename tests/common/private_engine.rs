@@ -3,47 +3,68 @@
 use super::{docker, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// An engine of our own: it may be killed, and nobody else uses it.
 pub struct PrivateEngine {
     daemon: Child,
-    folder: tempfile::TempDir,
+    /// A containerd of its own that outlives it, as on most hosts.
+    containerd: Option<Child>,
+    folder: PathBuf,
+    /// Gone when the engine is.
+    _temporary: Option<tempfile::TempDir>,
 }
 
 impl PrivateEngine {
     /// Starts it and waits until it answers.
     pub fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        fs::write(path("daemon.json"), "{}").unwrap();
-        let log = fs::File::create(path("log")).unwrap();
-        let daemon = Command::new("dockerd")
-            .args(["--config-file", &path("daemon.json")])
-            .args(["--data-root", &path("data"), "--exec-root", &path("exec")])
-            .args(["--pidfile", &path("pid"), "--host"])
-            .arg(format!("unix://{}", path("sock")))
-            .args(["--bridge=none", "--iptables=false", "--ip6tables=false"])
-            // If there is a containerd of the system's it is shared.
-            .args(["--containerd-namespace=tki-test"])
-            .args(["--containerd-plugins-namespace=tki-test-plugins"])
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap_or_else(|error| panic!("dockerd: {error}: install docker.io"));
-        let engine = Self { daemon, folder };
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().to_owned();
+        let engine = Self {
+            daemon: daemon(&folder, None),
+            containerd: None,
+            folder,
+            _temporary: Some(temporary),
+        };
+        engine.wait();
+        engine
+    }
+
+    /// The same in a directory of the caller's, with a containerd beside it that
+    /// goes on when the engine is killed.
+    pub fn start_in(folder: PathBuf) -> Self {
+        fs::create_dir_all(&folder).unwrap();
+        let containerd = containerd(&folder);
+        let engine = Self {
+            daemon: daemon(&folder, Some(&folder.join("containerd.sock"))),
+            containerd: Some(containerd),
+            folder,
+            _temporary: None,
+        };
+        engine.wait();
+        engine
+    }
+
+    /// Starts it again after it was killed, with what it had.
+    pub fn start_again(&mut self) {
+        let containerd = self.containerd.is_some();
+        let socket = containerd.then(|| self.folder.join("containerd.sock"));
+        self.daemon = daemon(&self.folder, socket.as_deref());
+        self.wait();
+    }
+
+    fn wait(&self) {
         eventually("our own engine answers", || {
             let mut ping = Command::new("docker");
-            ping.args(["-H", &engine.host(), "version"]);
+            ping.args(["-H", &self.host(), "version"]);
             ping.output().is_ok_and(|output| output.status.success())
         });
-        engine
     }
 
     /// Its socket.
     pub fn socket(&self) -> PathBuf {
-        self.folder.path().join("sock")
+        self.folder.join("sock")
     }
 
     /// The address for `--host`.
@@ -64,7 +85,7 @@ impl PrivateEngine {
 
     /// Processes that it started: each has its directory on its command line.
     fn helpers(&self) -> Vec<Pid> {
-        let folder = self.folder.path().to_str().unwrap().as_bytes();
+        let folder = self.folder.to_str().unwrap().as_bytes();
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let pids = processes.filter_map(|entry| {
             let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
@@ -81,14 +102,66 @@ impl Drop for PrivateEngine {
     fn drop(&mut self) {
         let _ = self.daemon.kill();
         let _ = self.daemon.wait();
+        if let Some(containerd) = &mut self.containerd {
+            let _ = containerd.kill();
+            let _ = containerd.wait();
+        }
         for pid in self.helpers() {
             let _ = kill_process(pid, Signal::KILL);
         }
-        let folder = self.folder.path().to_str().unwrap().to_owned();
+        let folder = self.folder.to_str().unwrap().to_owned();
         let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let points = table.lines().filter_map(|line| line.split(' ').nth(4));
         for point in points.filter(|point| point.starts_with(&folder)) {
             let _ = Command::new("umount").args(["-l", point]).output();
         }
     }
+}
+
+fn containerd(folder: &Path) -> Child {
+    let path = |name: &str| folder.join(name);
+    fs::write(path("containerd.toml"), "version = 2\n").unwrap();
+    let log = fs::File::create(path("containerd.log")).unwrap();
+    let child = Command::new("containerd")
+        .arg("--config")
+        .arg(path("containerd.toml"))
+        .arg("--address")
+        .arg(path("containerd.sock"))
+        .arg("--root")
+        .arg(path("containerd-root"))
+        .arg("--state")
+        .arg(path("containerd-state"))
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .unwrap_or_else(|error| panic!("containerd: {error}: install containerd"));
+    eventually("containerd listens", || {
+        std::os::unix::net::UnixStream::connect(path("containerd.sock")).is_ok()
+    });
+    child
+}
+
+fn daemon(folder: &Path, containerd: Option<&Path>) -> Child {
+    let path = |name: &str| folder.join(name).display().to_string();
+    fs::write(path("daemon.json"), "{}").unwrap();
+    // One that was killed cannot take it away.
+    let _ = fs::remove_file(path("pid"));
+    let log = fs::File::create(path("log")).unwrap();
+    let mut command = Command::new("dockerd");
+    if let Some(socket) = containerd {
+        command.arg("--containerd").arg(socket);
+    }
+    command
+        .args(["--config-file", &path("daemon.json")])
+        .args(["--data-root", &path("data"), "--exec-root", &path("exec")])
+        .args(["--pidfile", &path("pid"), "--host"])
+        .arg(format!("unix://{}", path("sock")))
+        .args(["--bridge=none", "--iptables=false", "--ip6tables=false"])
+        // If there is a containerd of the system's it is shared.
+        .args(["--containerd-namespace=tki-test"])
+        .args(["--containerd-plugins-namespace=tki-test-plugins"])
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .unwrap_or_else(|error| panic!("dockerd: {error}: install docker.io"))
 }

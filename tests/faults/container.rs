@@ -10,27 +10,22 @@ use crate::common::{
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Runs an image that is not the inspector's, under the profile that lets an
-/// ordinary program start.
+/// A run of one container, under the profile that lets an ordinary program start.
+fn run_into(out: &Path) -> Command {
+    let mut command = tool();
+    command.args(["run", "--gate", "off", "--controls", "none"]);
+    command.args(["--venue", "vps", "--seccomp", "targeted-deny", "--out"]);
+    command.arg(out);
+    command
+}
+
+/// Runs an image that is not the inspector's.
 fn attest_impostor(behaviour: &str, more: &[&str]) -> Said {
     let impostor = Impostor::new(behaviour);
     let out = tempfile::tempdir().unwrap();
     let proxy = Proxy::plain();
-    let mut command = tool();
-    command.args([
-        "run",
-        "--gate",
-        "off",
-        "--controls",
-        "none",
-        "--venue",
-        "vps",
-        "--seccomp",
-        "targeted-deny",
-    ]);
-    command
-        .args(["--host", &proxy.host(), "--out"])
-        .arg(out.path());
+    let mut command = run_into(out.path());
+    command.args(["--host", &proxy.host()]);
     let said = run(command.args(impostor.arguments()).args(more));
     nothing_written(out.path());
     nothing_left(&proxy);
@@ -103,20 +98,7 @@ fn an_end_without_observations_proves_nothing() {
     let _engine = whole_engine();
     let impostor = Impostor::new("hello-done");
     let out = tempfile::tempdir().unwrap();
-    let mut command = tool();
-    command.args([
-        "run",
-        "--gate",
-        "off",
-        "--controls",
-        "none",
-        "--venue",
-        "vps",
-        "--seccomp",
-        "targeted-deny",
-        "--out",
-    ]);
-    let said = run(command.arg(out.path()).args(impostor.arguments()));
+    let said = run(run_into(out.path()).args(impostor.arguments()));
     assert_eq!(said.status, 3, "{said:?}");
     let path = evidence_in(out.path());
     let evidence = read_json(&path);
@@ -136,23 +118,9 @@ fn meddle(at: Which, how: &[&str], out: &Path) -> Said {
         }
         Reaction::Pass
     });
-    let mut command = tool();
-    command.args([
-        "run",
-        "--gate",
-        "off",
-        "--controls",
-        "none",
-        "--venue",
-        "vps",
-        "--host",
-        &proxy.host(),
-        "--out",
-    ]);
-    command
-        .arg(out)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut command = run_into(out);
+    command.args(["--host", &proxy.host()]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     gate.wait();
     let name = format!("tki-attest-{}", proxy.run_ids()[0]);
@@ -185,21 +153,8 @@ fn a_tool_that_slept_through_the_containers_death_does_not_pass() {
     let impostor = Impostor::new("hello-hang");
     let out = tempfile::tempdir().unwrap();
     let proxy = Proxy::plain();
-    let mut command = tool();
-    command.args([
-        "run",
-        "--gate",
-        "off",
-        "--controls",
-        "none",
-        "--venue",
-        "vps",
-        "--seccomp",
-        "targeted-deny",
-        "--out",
-    ]);
+    let mut command = run_into(out.path());
     command
-        .arg(out.path())
         .args(["--host", &proxy.host()])
         .args(impostor.arguments());
     let child = command

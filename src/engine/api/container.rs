@@ -1,6 +1,6 @@
 //! One container, from create to removed.
 
-use crate::engine::api::{Api, connect};
+use crate::engine::api::{Api, connect, groups};
 use crate::engine::contract::Ended;
 use crate::engine::error::EngineError;
 use crate::engine::lines::Lines;
@@ -152,19 +152,22 @@ impl<'a> Container<'a> {
         String::from_utf8_lossy(&self.complaint).trim().to_owned()
     }
 
-    /// Waits until it has ended and is removed.
+    /// Waits until it has ended and is removed, as [`Self::wait_beside`] was told.
     pub fn finish(&mut self) -> Result<Ended, EngineError> {
-        self.attached = None;
         let Some(waiting) = self.waiting.take() else {
             return Ok(Ended { status: None });
         };
+        self.finish_by(async { waiting.await.unwrap_or(Ok(None)) })
+    }
+
+    /// Runs a call that ends when it has ended and is removed.
+    pub fn finish_by(
+        &mut self,
+        call: impl Future<Output = Result<Option<i64>, EngineError>>,
+    ) -> Result<Ended, EngineError> {
+        self.attached = None;
         let request = "waiting for the container's removal";
-        let status = self.api.driver.run(request, async {
-            match waiting.await {
-                Ok(status) => status,
-                Err(_) => Ok(None),
-            }
-        })?;
+        let status = self.api.driver.run(request, call)?;
         self.removed = true;
         Ok(Ended { status })
     }
@@ -201,4 +204,5 @@ fn remove(api: &mut Api, id: &str) {
             }
         }
     });
+    groups::take_away(id);
 }

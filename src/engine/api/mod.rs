@@ -4,6 +4,7 @@
 pub mod ask;
 pub mod connect;
 pub mod container;
+mod groups;
 pub mod raw;
 
 use crate::engine::contract::ImageNames;
@@ -130,7 +131,7 @@ impl Api {
         match removed {
             // It is being removed already.
             Err(EngineError::Refused { status: 409, .. }) => Ok(()),
-            other => other.map(drop),
+            other => other.map(|_| groups::take_away(id)),
         }
     }
 }

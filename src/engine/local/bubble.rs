@@ -3,7 +3,7 @@
 
 use super::oci::MASKED;
 use std::path::Path;
-use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
+use tki_evidence::settings::{Bind, Settings, Tmpfs};
 
 /// Descriptors that bubblewrap is given.
 #[derive(Clone, Copy, Debug)]
@@ -105,8 +105,8 @@ pub fn arguments(
     list
 }
 
-/// What arguments say, in the common form. What bubblewrap is not told is
-/// given: limits and options of memory file systems that the keeper set itself.
+/// What arguments say, in the common form. What bubblewrap is not told is given:
+/// options of memory file systems that the keeper set itself. Limits are left out.
 pub fn configured(arguments: &[String], rest: &SetByKeeper) -> Settings {
     let words: Vec<&str> = arguments
         .iter()
@@ -190,7 +190,7 @@ pub fn configured(arguments: &[String], rest: &SetByKeeper) -> Settings {
             .map(|name| name.trim_start_matches("CAP_").to_owned())
             .collect(),
         cap_drop: after("--cap-drop", 1).concat(),
-        // bubblewrap sets it always.
+        // bubblewrap sets it always; the kernel is asked once it runs.
         no_new_privileges: true,
         seccomp: if has("--seccomp") {
             rest.seccomp.clone()
@@ -202,12 +202,13 @@ pub fn configured(arguments: &[String], rest: &SetByKeeper) -> Settings {
             .iter()
             .map(|pair| pair.join(":"))
             .collect(),
-        pids_limit: rest.pids_limit,
-        memory_bytes: rest.memory_bytes,
-        memory_swap_bytes: rest.memory_swap_bytes,
-        cpu_period_us: rest.cpu_period_us,
-        cpu_quota_us: rest.cpu_quota_us,
-        ulimits: rest.ulimits.clone(),
+        // What follows is not bubblewrap's to set.
+        pids_limit: 0,
+        memory_bytes: 0,
+        memory_swap_bytes: 0,
+        cpu_period_us: 0,
+        cpu_quota_us: 0,
+        ulimits: Vec::new(),
         auto_remove: has("--die-with-parent"),
         log_driver: "none".into(),
     }
@@ -220,16 +221,4 @@ pub struct SetByKeeper {
     pub tmpfs: Vec<Tmpfs>,
     /// The digest of the compiled profile.
     pub seccomp: String,
-    /// Limits of the control groups.
-    pub pids_limit: i64,
-    /// Memory.
-    pub memory_bytes: i64,
-    /// Memory and swap.
-    pub memory_swap_bytes: i64,
-    /// CPU period.
-    pub cpu_period_us: i64,
-    /// CPU quota.
-    pub cpu_quota_us: i64,
-    /// Resource limits.
-    pub ulimits: Vec<Ulimit>,
 }

@@ -1,18 +1,23 @@
 //! What an engine without a daemon says about its host.
 
-use super::cgroup::Support;
+use super::support::Support;
 use crate::engine::contract::EngineFacts;
 use std::fs;
 use tki_evidence::evidence::Runtime;
 
 /// This process lives in the first user namespace, the one of real root.
-pub fn in_first_user_namespace() -> bool {
+fn in_first_user_namespace() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
+/// This process is real root's.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root() && in_first_user_namespace()
+}
+
 /// Facts about this host.
-pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: Support) -> EngineFacts {
+pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: &Support) -> EngineFacts {
     let names = rustix::system::uname();
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     EngineFacts {
@@ -28,7 +33,7 @@ pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: Support) -
                 0 => "none".into(),
                 version => version.to_string(),
             },
-            rootless: !rustix::process::geteuid().is_root() || !in_first_user_namespace(),
+            rootless: !is_root(),
             security_options: Vec::new(),
         },
         operating_system: operating_system(),
@@ -39,9 +44,9 @@ pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: Support) -
             .and_then(|count| i64::try_from(count.get()).ok())
             .unwrap_or(1),
         lacks: [
-            ("pids", support.pids),
-            ("memory", support.memory),
-            ("cpu", support.cpu),
+            ("pids", support.pids.is_some()),
+            ("memory", support.memory.is_some()),
+            ("cpu", support.cpu.is_some()),
         ]
         .into_iter()
         .filter(|(_, can)| !can)

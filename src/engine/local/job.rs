@@ -2,6 +2,7 @@
 //! socket that only the two hold. When the tool's end closes, the keeper ends
 //! the container; when the keeper's end closes, the tool knows that it is gone.
 
+use super::support::Support;
 use serde::{Deserialize, Serialize};
 use tki_evidence::evidence::GateReport;
 use tki_evidence::settings::Settings;
@@ -44,8 +45,8 @@ pub struct Job {
     pub seccomp: String,
     /// Put an exec gate before it.
     pub gate: bool,
-    /// Cgroups can be made for it.
-    pub cgroups: bool,
+    /// Which limits control groups can carry, and where they are made.
+    pub support: Support,
     /// The length of each compressed layer in the file.
     pub layers: Vec<u64>,
 }

@@ -8,13 +8,17 @@ pub mod filter;
 pub(super) mod host;
 mod job;
 pub mod keeper;
+pub(super) mod kernel;
 mod loopback;
 mod oci;
+mod orphans;
 pub mod own;
 mod rootfs;
 mod session;
+mod support;
 mod wire;
 
+pub use cgroup::remove_all as remove_groups;
 pub use job::Maker;
 pub use oci::MASKED;
 
@@ -24,12 +28,12 @@ use crate::engine::contract::{
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
-use cgroup::Support;
 use rustix::fs::{Access, access};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
+use support::Support;
 use tki_evidence::evidence::Holdings;
 
 /// A profile as the program that the kernel runs, for `bwrap --seccomp`.
@@ -47,6 +51,8 @@ pub struct LocalEngine {
     driver: Driver,
     support: Support,
     version: String,
+    /// A keeper that waits for its job.
+    reserve: Option<session::Keeper>,
 }
 
 impl LocalEngine {
@@ -66,7 +72,8 @@ impl LocalEngine {
         if maker == Maker::Embedded && support.version == 0 {
             return Err(unusable(
                 "there is no control group that this user may use".into(),
-                "run as root; --engine bwrap goes without control groups",
+                "run as root, or have control groups delegated to this user (docs/engines.md); \
+                 --engine bwrap goes without",
             ));
         }
         let driver =
@@ -76,7 +83,16 @@ impl LocalEngine {
             driver,
             support,
             version,
+            reserve: None,
         })
+    }
+}
+
+impl Drop for LocalEngine {
+    fn drop(&mut self) {
+        if let Some(keeper) = self.reserve.take() {
+            keeper.dismiss();
+        }
     }
 }
 
@@ -106,12 +122,17 @@ fn ask_bwrap_version() -> Result<String, String> {
 }
 
 impl Engine for LocalEngine {
+    fn expect_launch(&mut self) {
+        // Should it fail, it fails again at the launch, and is said there.
+        self.reserve = session::Keeper::start().ok();
+    }
+
     fn look_around(&mut self, _tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let runtime = match self.maker {
             Maker::Embedded => "libcontainer",
             Maker::Bwrap => "bwrap",
         };
-        let facts = host::facts(self.maker.name(), &self.version, runtime, self.support);
+        let facts = host::facts(self.maker.name(), &self.version, runtime, &self.support);
         Ok(Surroundings {
             facts,
             holdings: Holdings::default(),
@@ -150,7 +171,7 @@ impl Engine for LocalEngine {
     /// the tool were killed together; those of a run that has just begun are
     /// empty, too, and so only old ones count.
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
-        Ok(cgroup::abandoned(PREFIX)
+        Ok(cgroup::abandoned(PREFIX, &self.support)
             .into_iter()
             .map(|name| Leftover {
                 run_id: name.trim_start_matches(PREFIX).to_owned(),
@@ -163,7 +184,7 @@ impl Engine for LocalEngine {
 
     fn remove(&mut self, id: &str) -> Result<(), EngineError> {
         if id.starts_with(PREFIX) && !id.contains('/') {
-            cgroup::remove_all(&cgroup::named(id));
+            cgroup::remove_all(&cgroup::named(id, &self.support));
         }
         Ok(())
     }

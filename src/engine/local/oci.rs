@@ -1,7 +1,7 @@
 //! Settings ↔ the OCI runtime's configuration. What is read back goes through
 //! the second function, so that a setting which was lost on the way shows.
 
-use super::cgroup;
+use super::keeper::limits::is_late;
 use serde_json::{Value, json};
 use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
 
@@ -29,9 +29,28 @@ pub const FROZEN: &[&str] = &[
     "/proc/sysrq-trigger",
 ];
 
-/// The bundle's config.json. `group` names the control groups.
-pub fn config(settings: &Settings, arguments: &[String], group: &str) -> Value {
-    let (uid, gid) = ids(&settings.user);
+/// Who the container's user is, if it becomes that in a user namespace of its own
+/// right before the exec: libcontainer must be root to the last.
+pub const BECOMES: &str = "dev.tki.attest.user";
+
+/// How the container is made.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// The control group that libcontainer is to use.
+    pub group: String,
+    /// The group whose counters the container may read.
+    pub counters: Option<String>,
+    /// By real root. For others limits are set by the keeper, devices are binds,
+    /// and there is no /sys, which some hosts let nobody else mount.
+    pub root: bool,
+}
+
+/// The bundle's config.json.
+pub fn config(settings: &Settings, arguments: &[String], way: &Way) -> Value {
+    let user = if way.root { &settings.user } else { "0:0" };
+    let (uid, gid) = ids(user);
+    // The kernel lets nobody else make a user namespace that root is mapped into.
+    let until_then: &[&str] = if way.root { &[] } else { &["CAP_SETFCAP"] };
     let capabilities: Vec<String> = settings
         .cap_add
         .iter()
@@ -51,12 +70,17 @@ pub fn config(settings: &Settings, arguments: &[String], group: &str) -> Value {
     let mut linux = json!({
         "maskedPaths": paths(MASKED),
         "readonlyPaths": paths(FROZEN),
-        "devices": devices(settings),
-        "cgroupsPath": format!("/{group}"),
-        "resources": resources(settings),
+        "cgroupsPath": way.group,
         "rootfsPropagation": "private",
+        "namespaces": namespaces,
     });
-    linux["namespaces"] = json!(namespaces);
+    let mut annotations = json!({});
+    if way.root {
+        linux["devices"] = json!(devices(settings));
+        linux["resources"] = resources(settings);
+    } else {
+        annotations[BECOMES] = json!(settings.user);
+    }
     json!({
         "ociVersion": "1.0.2",
         "hostname": settings.hostname,
@@ -70,29 +94,31 @@ pub fn config(settings: &Settings, arguments: &[String], group: &str) -> Value {
             "noNewPrivileges": settings.no_new_privileges,
             "capabilities": {
                 "bounding": capabilities,
-                "effective": [],
+                "effective": until_then,
                 "inheritable": [],
-                "permitted": [],
+                "permitted": until_then,
                 "ambient": [],
             },
-            "rlimits": settings.ulimits.iter().map(|limit| json!({
+            "rlimits": settings.ulimits.iter().filter(|limit| !is_late(limit, settings)).map(|limit| json!({
                 "type": format!("RLIMIT_{}", limit.name.to_uppercase()),
                 "soft": limit.soft,
                 "hard": limit.hard,
             })).collect::<Vec<_>>(),
         },
-        "mounts": mounts(settings, group),
+        "mounts": mounts(settings, way),
         "linux": linux,
+        "annotations": annotations,
     })
 }
 
-fn ids(user: &str) -> (u32, u32) {
+/// User and group of a setting.
+pub fn ids(user: &str) -> (u32, u32) {
     let mut ids = user.split(':').map(|id| id.parse().unwrap_or(u32::MAX));
     let uid = ids.next().unwrap_or(u32::MAX);
     (uid, ids.next().unwrap_or(uid))
 }
 
-fn mounts(settings: &Settings, group: &str) -> Vec<Value> {
+fn mounts(settings: &Settings, way: &Way) -> Vec<Value> {
     let pseudo = |target: &str, kind: &str, options: &[&str]| json!({ "destination": target, "type": kind, "source": kind, "options": options });
     let mut mounts = vec![
         pseudo("/proc", "proc", &["nosuid", "noexec", "nodev"]),
@@ -113,15 +139,21 @@ fn mounts(settings: &Settings, group: &str) -> Vec<Value> {
             ],
         ),
         pseudo("/dev/mqueue", "mqueue", &["nosuid", "noexec", "nodev"]),
-        pseudo("/sys", "sysfs", &["nosuid", "noexec", "nodev", "ro"]),
     ];
-    if settings.cpu_quota_us > 0 {
+    if way.root {
+        mounts.push(pseudo(
+            "/sys",
+            "sysfs",
+            &["nosuid", "noexec", "nodev", "ro"],
+        ));
+    }
+    if let Some(counters) = &way.counters {
         // Where the container's own use of its limits can be read, by a bind:
         // the runtime's own mount of groups of version 1 would be writable.
         mounts.push(json!({
             "destination": "/sys/fs/cgroup",
             "type": "bind",
-            "source": cgroup::counters(group),
+            "source": counters,
             "options": ["bind", "private", "ro", "nosuid", "nodev", "noexec"],
         }));
     }
@@ -143,6 +175,16 @@ fn mounts(settings: &Settings, group: &str) -> Vec<Value> {
             "source": bind.source,
             "options": ["rbind", "rprivate", access],
         }));
+    }
+    if !way.root {
+        for device in devices(settings) {
+            mounts.push(json!({
+                "destination": device["path"],
+                "type": "bind",
+                "source": "/dev/null",
+                "options": ["bind", "private", "nosuid", "noexec"],
+            }));
+        }
     }
     mounts
 }
@@ -182,6 +224,11 @@ fn resources(settings: &Settings) -> Value {
     resources
 }
 
+/// A bind that stands for a device node.
+fn is_device(mount: &Value) -> bool {
+    mount["type"] == "bind" && mount["source"] == "/dev/null"
+}
+
 /// What a configuration says, in the common form. `seccomp` is the digest of
 /// the profile that was compiled and loaded, or `unconfined`.
 pub fn configured(config: &Value, seccomp: &str) -> Settings {
@@ -203,20 +250,22 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
     let has_shm = mount_list
         .iter()
         .any(|mount| mount["destination"] == "/dev/shm");
-    let capabilities: Vec<String> = [
-        "bounding",
-        "effective",
-        "permitted",
-        "inheritable",
-        "ambient",
-    ]
-    .iter()
-    .flat_map(|set| list(&process["capabilities"][*set]))
-    .map(|name| text(&name).trim_start_matches("CAP_").to_owned())
-    .collect();
+    let becomes = config["annotations"][BECOMES].as_str();
+    // Whoever becomes somebody else holds nothing any more.
+    let held: &[&str] = match becomes {
+        Some(_) => &[],
+        None => &["effective", "permitted"],
+    };
+    let capabilities: Vec<String> = ["bounding", "inheritable", "ambient"]
+        .iter()
+        .chain(held)
+        .flat_map(|set| list(&process["capabilities"][*set]))
+        .map(|name| text(&name).trim_start_matches("CAP_").to_owned())
+        .collect();
     let mut binds: Vec<Bind> = mount_list
         .iter()
         .filter(|mount| mount["type"] == "bind" && mount["destination"] != "/sys/fs/cgroup")
+        .filter(|mount| !is_device(mount))
         .map(|mount| Bind {
             source: text(&mount["source"]),
             target: text(&mount["destination"]),
@@ -250,11 +299,14 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
         hostname: text(&config["hostname"]),
         privileged: false,
         read_only_rootfs: config["root"]["readonly"] == true,
-        user: format!(
-            "{}:{}",
-            number(&process["user"]["uid"]),
-            number(&process["user"]["gid"])
-        ),
+        user: match becomes {
+            Some(somebody) => somebody.to_owned(),
+            None => format!(
+                "{}:{}",
+                number(&process["user"]["uid"]),
+                number(&process["user"]["gid"])
+            ),
+        },
         env: list(&process["env"])
             .iter()
             .filter_map(|entry| Some(entry.as_str()?.split_once('=')?.0.to_owned()))
@@ -281,7 +333,14 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
             && !list(&linux["readonlyPaths"]).is_empty(),
         devices: list(&linux["devices"])
             .iter()
-            .map(|device| format!("/dev/null:{}", text(&device["path"])))
+            .map(|device| &device["path"])
+            .chain(
+                mount_list
+                    .iter()
+                    .filter(|mount| is_device(mount))
+                    .map(|mount| &mount["destination"]),
+            )
+            .map(|path| format!("/dev/null:{}", text(path)))
             .collect(),
         pids_limit: number(&resources["pids"]["limit"]),
         memory_bytes: number(&resources["memory"]["limit"]),
@@ -315,7 +374,13 @@ mod tests {
             Path::new("/run/x/out"),
             true,
         );
-        let there = config(&settings, &["/tki-inspector".into()], "x");
+        let way = |root| Way {
+            group: "/x".into(),
+            counters: None,
+            root,
+        };
+        let arguments = ["/tki-inspector".to_owned()];
+        let there = config(&settings, &arguments, &way(true));
         assert_eq!(configured(&there, &settings.seccomp), settings);
         settings.read_only_rootfs = false;
         settings.cap_add = vec!["NET_BIND_SERVICE".into()];
@@ -323,7 +388,15 @@ mod tests {
         settings.devices = vec!["/dev/null:/dev/tki-extra".into()];
         settings.no_new_privileges = false;
         settings.pids_limit = 0;
-        let there = config(&settings, &["/tki-inspector".into()], "x");
+        let there = config(&settings, &arguments, &way(true));
+        // Set right before the exec, and read back from the kernel.
+        let late = settings.ulimits.pop_if(|limit| limit.name == "nproc");
+        assert!(late.is_some());
+        assert_eq!(configured(&there, &settings.seccomp), settings);
+        // Whoever is not root sets limits beside the configuration.
+        let there = config(&settings, &arguments, &way(false));
+        (settings.memory_bytes, settings.memory_swap_bytes) = (0, 0);
+        (settings.cpu_period_us, settings.cpu_quota_us) = (0, 0);
         assert_eq!(configured(&there, &settings.seccomp), settings);
     }
 }

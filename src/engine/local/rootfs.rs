@@ -2,12 +2,13 @@
 //! read as if it were hostile: entries stay below the root, sizes are bounded,
 //! and only directories, files and symbolic links are made.
 
+use super::host;
 use flate2::read::GzDecoder;
 use std::fs;
 use std::io::{Error, ErrorKind, Read, Result};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::{Component, Path, PathBuf};
-use tar::{Archive, EntryType};
+use tar::{Archive, EntryType, Header};
 
 /// The most bytes that all layers may have together.
 pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -52,6 +53,7 @@ fn unpack_layer(layer: &[u8], root: &Path, left: &mut u64) -> Result<()> {
                     fs::remove_file(&path)?;
                 }
                 fs::create_dir_all(&path)?;
+                give(&path, entry.header())?;
                 modes.push((path, mode));
             }
             EntryType::Regular => {
@@ -61,6 +63,7 @@ fn unpack_layer(layer: &[u8], root: &Path, left: &mut u64) -> Result<()> {
                 replace(&path)?;
                 let mut file = fs::File::create_new(&path)?;
                 std::io::copy(&mut entry, &mut file)?;
+                give(&path, entry.header())?;
                 modes.push((path, mode));
             }
             EntryType::Symlink => {
@@ -69,6 +72,7 @@ fn unpack_layer(layer: &[u8], root: &Path, left: &mut u64) -> Result<()> {
                     .ok_or_else(|| refused("a link to nowhere"))?;
                 replace(&path)?;
                 symlink(target, &path)?;
+                give(&path, entry.header())?;
             }
             EntryType::XGlobalHeader => {}
             other => return Err(refused(&format!("an entry of type {other:?}"))),
@@ -78,6 +82,16 @@ fn unpack_layer(layer: &[u8], root: &Path, left: &mut u64) -> Result<()> {
         fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     }
     Ok(())
+}
+
+/// Gives a file to its owner, as other engines do. Nobody but root can: for others
+/// everything is their own.
+fn give(path: &Path, header: &Header) -> Result<()> {
+    if !host::is_root() {
+        return Ok(());
+    }
+    let id = |id: u64| u32::try_from(id).map_err(|_| refused("an owner without a number"));
+    lchown(path, Some(id(header.uid()?)?), Some(id(header.gid()?)?))
 }
 
 /// The place of an entry. No component of it may be a symbolic link, which a
@@ -148,6 +162,7 @@ mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write;
+    use std::os::unix::fs::MetadataExt;
 
     fn layer(entries: &[(&str, EntryType, &str)]) -> Vec<u8> {
         let mut builder = tar::Builder::new(Vec::new());
@@ -155,6 +170,8 @@ mod tests {
             let mut header = tar::Header::new_gnu();
             header.set_entry_type(*kind);
             header.set_mode(0o755);
+            header.set_uid(7);
+            header.set_gid(8);
             // Past the checks of the crate that would write no such name.
             let name = &mut header.as_old_mut().name;
             name[..path.len()].copy_from_slice(path.as_bytes());
@@ -197,6 +214,16 @@ mod tests {
         result.unwrap();
         let one = fs::read_to_string(folder.path().join("a/one")).unwrap();
         assert_eq!(one, "new");
+        let owners = |name: &str| {
+            let found = fs::symlink_metadata(folder.path().join(name)).unwrap();
+            (found.uid(), found.gid())
+        };
+        let own = (
+            rustix::process::geteuid().as_raw(),
+            rustix::process::getegid().as_raw(),
+        );
+        let wanted = if host::is_root() { (7, 8) } else { own };
+        assert_eq!((owners("a"), owners("a/one")), (wanted, wanted));
         assert!(!folder.path().join("a/two").exists());
     }
 

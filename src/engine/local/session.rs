@@ -1,26 +1,32 @@
 //! One container of a keeper, from its start to its end.
 
 use super::job::{Job, MAX_MESSAGE, News};
-use super::{LocalEngine, keeper, wire};
+use super::{LocalEngine, keeper, kernel, orphans, wire};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::descriptors;
 use crate::engine::error::EngineError;
 use crate::engine::lines::Lines;
+use crate::engine::process::wait_at_most;
 use crate::image::Image;
+use futures_util::future::{Either, select};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::pin::pin;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tki_evidence::evidence::GateReport;
-use tki_evidence::settings::Settings;
+use tki_evidence::settings::{Settings, Ulimit};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 
 /// The most of the container's standard error that is kept.
 const MAX_COMPLAINT: usize = 4096;
+/// How long to wait for what a keeper that has ended had said before, and between
+/// two looks whether it has.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 /// How long a keeper may take to take everything away.
 const CLEAN_UP: Duration = Duration::from_secs(15);
 
@@ -44,11 +50,12 @@ pub fn launch<'a>(
         settings: launch.settings.clone(),
         seccomp: launch.seccomp.clone(),
         gate: launch.gate,
-        cgroups: engine.support.version != 0,
+        support: engine.support.clone(),
         layers: layers.iter().map(|layer| layer.len() as u64).collect(),
     };
-    let (child, socket, ends) =
-        start(&job, &layers).map_err(|error| failed("starting the keeper", error))?;
+    let keeper = engine.reserve.take().map_or_else(Keeper::start, Ok);
+    let started = keeper.and_then(|keeper| keeper.begin(&job, &layers));
+    let (child, socket, ends) = started.map_err(|error| failed("starting the keeper", error))?;
     let [input, output, complaints] = ends;
     let mut session = LocalSession {
         child,
@@ -61,6 +68,7 @@ pub fn launch<'a>(
         complaint: Vec::new(),
         started: None,
         image_id: launch.image.clone(),
+        ulimits: launch.settings.ulimits.clone(),
         gate: GateReport::default(),
         finished: false,
         engine,
@@ -113,31 +121,54 @@ pub fn launch<'a>(
 
 type Started = (Child, UnixStream, [OwnedFd; 3]);
 
-fn start(job: &Job, layers: &[&[u8]]) -> std::io::Result<Started> {
-    let (ours, theirs) = UnixStream::pair()?;
-    let (input, our_input) = std::io::pipe()?;
-    let (our_output, output) = std::io::pipe()?;
-    let (our_error, error) = std::io::pipe()?;
-    let mut file = File::from(memfd_create("layers", MemfdFlags::CLOEXEC)?);
-    for layer in layers {
-        file.write_all(layer)?;
+/// A keeper that has no job yet.
+#[derive(Debug)]
+pub struct Keeper {
+    child: Child,
+    socket: UnixStream,
+}
+
+impl Keeper {
+    /// Starts one.
+    pub fn start() -> std::io::Result<Self> {
+        let (socket, theirs) = UnixStream::pair()?;
+        orphans::adopt()?;
+        let mut keepers = orphans::keepers();
+        let child = Command::new("/proc/self/exe")
+            .arg(keeper::ARGUMENT)
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        keepers.push(child.id());
+        Ok(Self { child, socket })
     }
-    let child = Command::new("/proc/self/exe")
-        .arg(keeper::ARGUMENT)
-        .stdin(OwnedFd::from(theirs))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    descriptors::send(
-        &ours,
-        &[input.as_fd(), output.as_fd(), error.as_fd(), file.as_fd()],
-    )?;
-    wire::send(&ours, job)?;
-    Ok((
-        child,
-        ours,
-        [our_input.into(), our_output.into(), our_error.into()],
-    ))
+
+    /// Gives it its job.
+    fn begin(self, job: &Job, layers: &[&[u8]]) -> std::io::Result<Started> {
+        let (input, our_input) = std::io::pipe()?;
+        let (our_output, output) = std::io::pipe()?;
+        let (our_error, error) = std::io::pipe()?;
+        let mut file = File::from(memfd_create("layers", MemfdFlags::CLOEXEC)?);
+        for layer in layers {
+            file.write_all(layer)?;
+        }
+        descriptors::send(
+            &self.socket,
+            &[input.as_fd(), output.as_fd(), error.as_fd(), file.as_fd()],
+        )?;
+        wire::send(&self.socket, job)?;
+        let ends = [our_input.into(), our_output.into(), our_error.into()];
+        Ok((self.child, self.socket, ends))
+    }
+
+    /// There is no job for it.
+    pub fn dismiss(mut self) {
+        drop(self.socket);
+        let pid = self.child.id();
+        let _ = self.child.wait();
+        orphans::keepers().retain(|known| *known != pid);
+    }
 }
 
 struct LocalSession<'a> {
@@ -152,6 +183,7 @@ struct LocalSession<'a> {
     complaint: Vec<u8>,
     started: Option<(i32, Settings, String)>,
     image_id: String,
+    ulimits: Vec<Ulimit>,
     gate: GateReport,
     finished: bool,
 }
@@ -168,10 +200,25 @@ impl LocalSession<'_> {
         let Some(control) = &mut self.control else {
             return Err(gone("the keeper is gone".into()));
         };
+        let child = &mut self.child;
         let line = self.engine.driver.run(request, async {
             let mut line = Vec::new();
             let mut limited = control.take(MAX_MESSAGE);
-            match limited.read_until(b'\n', &mut line).await {
+            let reading = pin!(limited.read_until(b'\n', &mut line));
+            // Orphans of a keeper that was killed hold its end of the socket.
+            let ended = pin!(async {
+                while let Ok(None) = child.try_wait() {
+                    tokio::time::sleep(LAST_WORDS).await;
+                }
+            });
+            let read = match select(reading, ended).await {
+                Either::Left((read, _)) => read,
+                Either::Right(((), reading)) => {
+                    let rest = tokio::time::timeout(LAST_WORDS, reading).await;
+                    rest.unwrap_or(Ok(0))
+                }
+            };
+            match read {
                 Ok(0) => Err(gone("the keeper was killed".into())),
                 Ok(_) => Ok(line),
                 Err(error) => Err(gone(error.to_string())),
@@ -196,25 +243,22 @@ impl LocalSession<'_> {
 
     /// Hangs up and waits until the keeper has taken everything away.
     fn end(&mut self) {
+        let pid = self.child.id();
+        self.wait_for_keeper();
+        orphans::keepers().retain(|known| *known != pid);
+    }
+
+    fn wait_for_keeper(&mut self) {
         self.control = None;
-        let give_up = Instant::now() + CLEAN_UP;
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => {
-                    if !status.success() {
-                        keeper::clean_after(&self.name);
-                    }
-                    return;
-                }
-                Ok(None) if Instant::now() < give_up => {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                _ => break,
+        if let Some(status) = wait_at_most(&mut self.child, CLEAN_UP) {
+            if !status.success() {
+                keeper::clean_after(&self.name, &self.engine.support);
             }
+            return;
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        keeper::clean_after(&self.name);
+        keeper::clean_after(&self.name, &self.engine.support);
     }
 }
 
@@ -227,8 +271,10 @@ impl Session for LocalSession<'_> {
                 reason: "it never started".into(),
             });
         };
+        let mut settings = settings.clone();
+        kernel::read_back(*pid, &mut settings, &self.ulimits);
         Ok(Configured {
-            settings: settings.clone(),
+            settings,
             image_id: self.image_id.clone(),
             oci_runtime: None,
             pid: Some(*pid),

@@ -32,6 +32,9 @@ pub struct Description {
 pub struct State {
     /// Its first process.
     pub pid: i64,
+    /// The process that watches over it.
+    #[serde(default)]
+    pub conmon_pid: i64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -240,6 +243,7 @@ pub fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8]
             .iter()
             .flatten()
             .map(|device| format!("{}:{}", device.path_on_host, device.path_in_container))
+            .chain(bound_devices(oci))
             .collect(),
         pids_limit: oci.linux.resources.pids.limit,
         memory_bytes: oci.linux.resources.memory.limit,
@@ -275,7 +279,7 @@ fn binds(oci: &Oci) -> Vec<Bind> {
         .mounts
         .iter()
         .filter(|mount| mount.r#type == "bind" || mount.has("bind") || mount.has("rbind"))
-        .filter(|mount| !engine_file(mount))
+        .filter(|mount| !engine_file(mount) && !is_device(mount))
         .map(|mount| Bind {
             source: mount.source.clone(),
             target: mount.destination.clone(),
@@ -284,6 +288,17 @@ fn binds(oci: &Oci) -> Vec<Bind> {
         .collect();
     binds.sort_by(|a, b| a.target.cmp(&b.target));
     binds
+}
+
+/// Without root Podman binds a device, because nobody else may make a node of it.
+fn is_device(mount: &Mount) -> bool {
+    mount.source.starts_with("/dev/") && mount.destination.starts_with("/dev/")
+}
+
+/// Devices that are binds.
+fn bound_devices(oci: &Oci) -> impl Iterator<Item = String> {
+    let devices = oci.mounts.iter().filter(|mount| is_device(mount));
+    devices.map(|mount| format!("{}:{}", mount.source, mount.destination))
 }
 
 /// Every memory file system but /dev, which each container has.
@@ -453,7 +468,7 @@ mod tests {
     fn every_weakness_shows() {
         let sound = read(description(), oci());
         type Change = (&'static str, fn(&mut Value));
-        let changes: [Change; 14] = [
+        let changes: [Change; 15] = [
             ("network", |c| {
                 c["linux"]["namespaces"][1]["path"] = json!("/n")
             }),
@@ -466,6 +481,11 @@ mod tests {
             ("user", |c| c["process"]["user"]["uid"] = json!(0)),
             ("env", |c| c["process"]["env"] = json!(["HOSTNAME=other"])),
             ("binds", |c| c["mounts"][4]["options"] = json!(["bind"])),
+            ("devices", |c| {
+                let device =
+                    json!({"destination": "/dev/x", "type": "bind", "source": "/dev/null"});
+                c["mounts"].as_array_mut().unwrap().push(device);
+            }),
             ("tmpfs", |c| c["mounts"][3]["options"] = json!(["rw"])),
             ("cap_add", |c| {
                 c["process"]["capabilities"]["ambient"] = json!(["CAP_KILL"])

@@ -2,6 +2,7 @@
 //! leniently: later versions say more.
 
 use crate::engine::api::raw::Raw;
+use crate::engine::contract::ImageNames;
 use crate::engine::error::EngineError;
 use hyper::Method;
 use serde::Deserialize;
@@ -80,12 +81,20 @@ pub struct Listed {
     /// Podman's word for its state.
     #[serde(default)]
     pub state: String,
+    /// Its status, once it has ended.
+    #[serde(default)]
+    exit_code: Option<i64>,
 }
 
 impl Listed {
     /// A label's value.
     pub fn label(&self, name: &str) -> Option<&String> {
         self.labels.as_ref()?.get(name)
+    }
+
+    /// It has ended.
+    fn is_over(&self) -> bool {
+        matches!(self.state.as_str(), "exited" | "stopped" | "removing")
     }
 }
 
@@ -97,48 +106,107 @@ pub async fn containers(raw: &Raw) -> Result<Vec<Listed>, EngineError> {
 
 /// What Podman holds, without containers that carry `label`.
 pub async fn holdings(raw: &Raw, label: &str) -> Result<Holdings, EngineError> {
+    let (held, networks) = tokio::try_join!(store(raw), networks(raw))?;
+    Ok(Holdings {
+        networks,
+        ..held.holdings(label)
+    })
+}
+
+/// The ids of its networks.
+pub async fn networks(raw: &Raw) -> Result<Vec<String>, EngineError> {
     #[derive(Deserialize)]
     struct Network {
         id: String,
     }
+    let found: Option<Vec<Network>> = raw.get(&format!("{API}/networks/json")).await?;
+    let ids = found.into_iter().flatten().map(|network| network.id);
+    Ok(sorted(ids.collect()))
+}
+
+/// An image in a list.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct ListedImage {
+    id: String,
+    #[serde(default)]
+    repo_tags: Option<Vec<String>>,
+    /// Its manifest's digest.
+    #[serde(default)]
+    digest: String,
+}
+
+/// What is in Podman's store: all that it holds but its networks.
+#[derive(Debug)]
+pub struct Store {
+    containers: Vec<Listed>,
+    volumes: Vec<String>,
+    images: Vec<ListedImage>,
+}
+
+impl Store {
+    /// What it holds, without containers that carry `label`.
+    pub fn holdings(&self, label: &str) -> Holdings {
+        let foreign = self.containers.iter();
+        let foreign = foreign.filter(|container| container.label(label).is_none());
+        Holdings {
+            containers: sorted(foreign.map(|container| container.id.clone()).collect()),
+            networks: Vec::new(),
+            volumes: self.volumes.clone(),
+            images: sorted(self.images.iter().map(|image| digest(&image.id)).collect()),
+        }
+    }
+
+    /// The image that a tag points to. Podman puts a host before the name.
+    pub fn tagged(&self, tag: &str) -> Option<String> {
+        let is_called = |name: &String| match name.strip_suffix(tag) {
+            Some(host) => host.is_empty() || host.ends_with('/'),
+            None => false,
+        };
+        let mut images = self.images.iter();
+        let found = images.find(|image| image.repo_tags.iter().flatten().any(is_called));
+        found.map(|image| digest(&image.id))
+    }
+
+    /// The id of an image that is there under either digest.
+    pub fn held(&self, names: &ImageNames) -> Option<String> {
+        let by = |is_it: &dyn Fn(&ListedImage) -> bool| {
+            let found = self.images.iter().find(|image| is_it(image));
+            found.map(|image| digest(&image.id))
+        };
+        by(&|image| digest(&image.id) == names.config_digest)
+            .or_else(|| by(&|image| image.digest == names.manifest_digest))
+    }
+}
+
+/// Asks what is in the store.
+pub async fn store(raw: &Raw) -> Result<Store, EngineError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
     struct Volume {
         name: String,
     }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Image {
-        id: String,
-    }
-    let (networks, volumes, images) = (
-        format!("{API}/networks/json"),
+    let (volumes, images) = (
         format!("{API}/volumes/json"),
         format!("{API}/images/json?all=true"),
     );
-    let (containers, networks, volumes, images) = tokio::try_join!(
+    let (containers, volumes, images) = tokio::try_join!(
         containers(raw),
-        raw.get::<Option<Vec<Network>>>(&networks),
         raw.get::<Option<Vec<Volume>>>(&volumes),
-        raw.get::<Option<Vec<Image>>>(&images),
+        raw.get::<Option<Vec<ListedImage>>>(&images),
     )?;
-    let sorted = |mut names: Vec<String>| {
-        names.sort();
-        names.dedup();
-        names
-    };
-    let foreign = containers.into_iter().filter(|c| c.label(label).is_none());
-    let (networks, volumes, images) = (
-        networks.unwrap_or_default(),
-        volumes.unwrap_or_default(),
-        images.unwrap_or_default(),
-    );
-    Ok(Holdings {
-        containers: sorted(foreign.map(|container| container.id).collect()),
-        networks: sorted(networks.into_iter().map(|network| network.id).collect()),
-        volumes: sorted(volumes.into_iter().map(|volume| volume.name).collect()),
-        images: sorted(images.into_iter().map(|i| digest(&i.id)).collect()),
+    let volumes = volumes.into_iter().flatten().map(|volume| volume.name);
+    Ok(Store {
+        containers,
+        volumes: sorted(volumes.collect()),
+        images: images.unwrap_or_default(),
     })
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// Podman writes an image's id without the name of the hash.
@@ -146,20 +214,6 @@ pub fn digest(id: &str) -> String {
     match id.contains(':') {
         true => id.to_owned(),
         false => format!("sha256:{id}"),
-    }
-}
-
-/// The id of an image by name or digest, `None` if there is no such image.
-pub async fn image_id(raw: &Raw, name: &str) -> Result<Option<String>, EngineError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Image {
-        id: String,
-    }
-    match raw.get::<Image>(&format!("{API}/images/{name}/json")).await {
-        Ok(image) => Ok(Some(digest(&image.id))),
-        Err(EngineError::Refused { status: 404, .. }) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
@@ -173,7 +227,16 @@ pub async fn create(raw: &Raw, name: &str, spec: Vec<u8>) -> Result<String, Engi
     }
     let target = format!("{API}/containers/create?name={name}");
     let answer = raw.ask(Method::POST, &target, Some(spec)).await?;
-    let created: Created = raw.read("POST /libpod/containers/create", &answer.body)?;
+    let request = "POST /libpod/containers/create";
+    let created: Created = raw.read(request, &answer.body)?;
+    // It becomes part of every later request.
+    if created.id.is_empty() || !created.id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(EngineError::Vanished {
+            host: raw.host.clone(),
+            request: request.into(),
+            reason: "the id that it gave is none".into(),
+        });
+    }
     Ok(created.id)
 }
 
@@ -188,22 +251,72 @@ pub async fn inspect(raw: &Raw, id: &str) -> Result<serde_json::Value, EngineErr
     raw.get(&format!("{API}/containers/{id}/json")).await
 }
 
-/// Waits until a container has ended and is removed; gives its status, if
-/// Podman still knows it.
-pub async fn wait_for_removal(raw: Raw, id: String) -> Result<Option<i64>, EngineError> {
-    let target = format!("{API}/containers/{id}/wait?condition=stopped&interval=10ms");
-    let status = match raw.ask(Method::POST, &target, None).await {
-        Ok(answer) => Some(raw.read("POST /libpod/containers/wait", &answer.body)?),
-        // It was removed before Podman heard the question.
-        Err(EngineError::Refused { status: 404, .. }) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let target = format!("{API}/containers/{id}/exists");
-    loop {
-        match raw.ask(Method::GET, &target, None).await {
-            Err(EngineError::Refused { status: 404, .. }) => return Ok(status),
-            Err(error) => return Err(error),
-            Ok(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+/// Waits until a container has ended, and removes it; gives its status, if
+/// Podman still knows it. Podman's own `wait` would answer only when the
+/// container's monitor has removed it, by starting Podman once more.
+pub async fn end(raw: &Raw, id: &str) -> Result<Option<i64>, EngineError> {
+    let pause = || tokio::time::sleep(Duration::from_millis(1));
+    let status = loop {
+        match listed(raw, id).await? {
+            None => return Ok(None),
+            Some(container) if container.is_over() => break container.exit_code,
+            Some(_) => pause().await,
         }
+    };
+    let target = format!("{API}/containers/{id}?force=true&v=true");
+    loop {
+        match raw.ask(Method::DELETE, &target, None).await {
+            Ok(_) | Err(EngineError::Refused { status: 404, .. }) => return Ok(status),
+            // The monitor's Podman is at it as well.
+            Err(EngineError::Refused { .. }) if listed(raw, id).await?.is_some() => pause().await,
+            Err(EngineError::Refused { .. }) => return Ok(status),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// One container as the list has it.
+async fn listed(raw: &Raw, id: &str) -> Result<Option<Listed>, EngineError> {
+    // {"id":["…"]}
+    let filter = format!("%7B%22id%22%3A%5B%22{id}%22%5D%7D");
+    let target = format!("{API}/containers/json?all=true&filters={filter}");
+    let found: Option<Vec<Listed>> = raw.get(&target).await?;
+    Ok(found.into_iter().flatten().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Podman 4.3 answers, cut.
+    const IMAGES: &str = r#"[
+        {"Id":"dfa0","RepoTags":null,"Digest":"sha256:34cd","Dangling":true},
+        {"Id":"9265","RepoTags":["docker.io/library/tki-inspector:attest"],"Digest":"sha256:48cb"},
+        {"Id":"1111","RepoTags":["localhost/not-tki-inspector:attest"]}
+    ]"#;
+
+    #[test]
+    fn an_image_is_found_by_its_tag_and_by_either_digest() {
+        let store = Store {
+            containers: Vec::new(),
+            volumes: Vec::new(),
+            images: serde_json::from_str(IMAGES).unwrap(),
+        };
+        let tagged = |tag| store.tagged(tag);
+        assert_eq!(
+            tagged("tki-inspector:attest").as_deref(),
+            Some("sha256:9265")
+        );
+        assert_eq!(tagged("inspector:attest"), None);
+        let held = |config: &str, manifest: &str| {
+            store.held(&ImageNames {
+                config_digest: config.into(),
+                manifest_digest: manifest.into(),
+            })
+        };
+        assert_eq!(held("sha256:dfa0", "").as_deref(), Some("sha256:dfa0"));
+        assert_eq!(held("", "sha256:48cb").as_deref(), Some("sha256:9265"));
+        // The third one has no digest, and no digest is none.
+        assert_eq!(held("sha256:x", "sha256:y"), None);
     }
 }

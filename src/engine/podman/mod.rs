@@ -5,6 +5,7 @@ mod cgroups;
 mod configured;
 mod facts;
 pub mod libpod;
+mod monitors;
 mod place;
 mod profile;
 mod service;
@@ -24,12 +25,15 @@ use bollard::ClientVersion;
 use std::sync::Arc;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
+use tokio::task::JoinHandle;
 
 /// A connection to Podman.
 #[derive(Debug)]
 pub struct PodmanEngine {
     api: Api,
     place: Arc<Place>,
+    /// The names of its networks, asked for and not heard yet.
+    networks: Option<JoinHandle<Result<Vec<String>, EngineError>>>,
 }
 
 impl PodmanEngine {
@@ -46,6 +50,7 @@ impl PodmanEngine {
         Ok(Self {
             api: Api::agreed(&address, &version, raw.host.clone(), limit)?,
             place: Arc::clone(place),
+            networks: None,
         })
     }
 }
@@ -60,23 +65,36 @@ impl Engine for PodmanEngine {
                 false => Ok(None),
             }
         };
-        let (host, holdings, tagged, by_config, by_manifest) =
-            self.api.driver.run("looking around", async {
-                tokio::try_join!(
-                    host,
-                    libpod::holdings(raw, LABEL_RUN),
-                    libpod::image_id(raw, tag),
-                    libpod::image_id(raw, &image.config_digest),
-                    libpod::image_id(raw, &image.manifest_digest),
-                )
-            })?;
+        let (host, store) = self.api.driver.run("looking around", async {
+            tokio::try_join!(host, libpod::store(raw))
+        })?;
+        // Podman starts a program for each kind of network before it tells. The
+        // answer is heard while the container is made, which has no network.
+        let asked = raw.clone();
+        let asked = async move { libpod::networks(&asked).await };
+        self.networks = Some(self.api.driver.spawn(asked));
         let controllers = host.map(|host| host.cgroup_controllers.unwrap_or_default());
         Ok(Surroundings {
             facts: facts::facts(&self.place, controllers.as_deref()),
-            holdings,
-            tagged,
-            held: by_config.or(by_manifest),
+            holdings: store.holdings(LABEL_RUN),
+            tagged: store.tagged(tag),
+            held: store.held(image),
         })
+    }
+
+    fn complete(&mut self, held: &mut Holdings) -> Result<(), EngineError> {
+        let Some(asked) = self.networks.take() else {
+            return Ok(());
+        };
+        let request = "GET /libpod/networks";
+        let dropped = |_| EngineError::Vanished {
+            host: self.place.raw.host.clone(),
+            request: request.into(),
+            reason: "the question was dropped".into(),
+        };
+        let heard = async { asked.await.map_err(dropped)? };
+        held.networks = self.api.driver.run(request, heard)?;
+        Ok(())
     }
 
     fn holdings(&mut self) -> Result<Holdings, EngineError> {
@@ -85,14 +103,9 @@ impl Engine for PodmanEngine {
     }
 
     fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError> {
-        let raw = &self.place.raw;
-        let (by_config, by_manifest) = self.api.driver.run("GET /libpod/images", async {
-            tokio::try_join!(
-                libpod::image_id(raw, &image.config_digest),
-                libpod::image_id(raw, &image.manifest_digest),
-            )
-        })?;
-        Ok(by_config.or(by_manifest))
+        let asked = libpod::store(&self.place.raw);
+        let store = self.api.driver.run("GET /libpod/images", asked)?;
+        Ok(store.held(image))
     }
 
     fn load(&mut self, image: &Image) -> Result<(), EngineError> {
@@ -104,7 +117,7 @@ impl Engine for PodmanEngine {
         launch: &Launch,
         _image: &Image,
     ) -> Result<Box<dyn Session + '_>, EngineError> {
-        session::launch(&mut self.api, &self.place.raw, launch)
+        session::launch(&mut self.api, &self.place, launch)
     }
 
     fn gate_kind(&self) -> GateKind {

@@ -2,6 +2,7 @@
 
 use super::cgroups::crun_refuses;
 use super::libpod::{self, Ping};
+use super::monitors::Monitors;
 use super::service::Service;
 use crate::engine::api::Api;
 use crate::engine::api::raw::Raw;
@@ -26,6 +27,8 @@ pub struct Place {
     pub notes: Vec<String>,
     /// It runs without root.
     pub rootless: bool,
+    /// What is still to end when everything else is over.
+    pub monitors: Monitors,
     _service: Option<Service>,
 }
 
@@ -110,6 +113,7 @@ impl Place {
                 ping,
                 notes: Vec::new(),
                 rootless: !owner.uid.is_root(),
+                monitors: Monitors::default(),
                 _service: None,
             }),
             Ok(None) => Err(EngineError::Unusable {
@@ -146,6 +150,7 @@ impl Place {
                 ping,
                 notes,
                 rootless: !rustix::process::geteuid().is_root(),
+                monitors: Monitors::default(),
                 _service: Some(service),
             }),
             Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {

@@ -6,6 +6,7 @@
 //! the service too. Nothing of it can stay.
 
 use crate::engine::error::EngineError;
+use crate::engine::process::wait_at_most;
 use crate::report::text::printable;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,7 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the service may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
@@ -41,6 +42,9 @@ impl Service {
     /// Starts `podman`, with a runtime if one is named.
     pub fn start(runtime: Option<&str>) -> Result<Self, EngineError> {
         let failed = |error: std::io::Error| unusable(format!("cannot start it: {error}"));
+        if !rustix::process::geteuid().is_root() {
+            make_namespaces();
+        }
         let (listener, socket) = nameless_socket().map_err(failed)?;
         let complaints = tempfile::tempfile().map_err(failed)?;
         let mut command = command(runtime);
@@ -106,6 +110,21 @@ fn unusable(reason: String) -> EngineError {
     }
 }
 
+/// Has Podman make the namespaces of a user who is not root, which it keeps. A
+/// service that finds none makes them itself and goes there as a second process,
+/// which does not always end with the first. What is wrong the service will say.
+fn make_namespaces() {
+    let _ = Command::new("podman")
+        .args(["unshare", "true"])
+        .env_remove("CONTAINER_HOST")
+        .env_remove("CONTAINER_CONNECTION")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .status();
+}
+
 /// A listening socket, and a descriptor to connect to it by.
 fn nameless_socket() -> std::io::Result<(UnixListener, OwnedFd)> {
     let folder = tempfile::Builder::new().prefix("tki-attest-").tempdir()?;
@@ -167,12 +186,8 @@ fn keep(mut command: Command, started: &Sender<std::io::Result<()>>, stopped: &R
 /// Asks it to end, then makes it.
 fn end(mut child: Child) {
     let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-    let give_up = Instant::now() + GRACE;
-    while Instant::now() < give_up {
-        match child.try_wait() {
-            Ok(None) => std::thread::sleep(Duration::from_millis(2)),
-            _ => return,
-        }
+    if wait_at_most(&mut child, GRACE).is_some() {
+        return;
     }
     let _ = child.kill();
     let _ = child.wait();

@@ -2,10 +2,9 @@
 
 use super::configured::{self, Description, Oci};
 use super::profile::ProfileFile;
-use super::{libpod, spec};
+use super::{Place, libpod, spec};
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
-use crate::engine::api::raw::Raw;
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
 use std::fs::File;
@@ -17,9 +16,10 @@ const MAX_CONFIG: u64 = 4 << 20;
 /// Creates, attaches, starts.
 pub fn launch<'a>(
     api: &'a mut Api,
-    raw: &Raw,
+    place: &'a Place,
     launch: &Launch,
 ) -> Result<Box<dyn Session + 'a>, EngineError> {
+    let raw = &place.raw;
     let file = match launch.settings.seccomp.as_str() {
         "unconfined" => None,
         _ => Some(ProfileFile::write(&launch.folder, &launch.seccomp)?),
@@ -39,7 +39,6 @@ pub fn launch<'a>(
         .run("POST /libpod/containers/init", libpod::init(raw, &id))?;
     container.attach()?;
     container.start()?;
-    container.wait_beside(libpod::wait_for_removal(raw.clone(), id));
     // Podman has read the file at some moment between then and now. If it is
     // still the same, that is what Podman has read.
     let profile = match file {
@@ -48,7 +47,7 @@ pub fn launch<'a>(
     };
     Ok(Box::new(PodmanSession {
         container,
-        raw: raw.clone(),
+        place,
         profile,
         runtime: launch.runtime.clone(),
     }))
@@ -56,7 +55,7 @@ pub fn launch<'a>(
 
 struct PodmanSession<'a> {
     container: Container<'a>,
-    raw: Raw,
+    place: &'a Place,
     /// The path that Podman was given, and what stood there after the start.
     profile: Option<(String, Vec<u8>)>,
     runtime: Option<String>,
@@ -83,7 +82,7 @@ impl PodmanSession<'_> {
                     engine: "podman",
                     reason: format!(
                         "its service at {} made the container with {used}, not with {wanted}",
-                        self.raw.host
+                        self.place.raw.host
                     ),
                     next: format!(
                         "leave out --host and CONTAINER_HOST, so that a service of our own is \
@@ -99,17 +98,17 @@ impl PodmanSession<'_> {
 impl Session for PodmanSession<'_> {
     fn configured(&mut self) -> Result<Configured, EngineError> {
         let request = "GET /libpod/containers/json";
-        let found = self
-            .container
-            .api
-            .driver
-            .run(request, libpod::inspect(&self.raw, &self.container.id))?;
+        let found = self.container.api.driver.run(
+            request,
+            libpod::inspect(&self.place.raw, &self.container.id),
+        )?;
         let unread = |error: serde_json::Error| EngineError::Vanished {
-            host: self.raw.host.clone(),
+            host: self.place.raw.host.clone(),
             request: request.into(),
             reason: format!("its description of the container cannot be read: {error}"),
         };
         let described: Description = serde_json::from_value(found.clone()).map_err(unread)?;
+        self.place.monitors.watch(described.state.conmon_pid);
         self.check_runtime(&described.oci_runtime)?;
         let config = self.oci_config(&described.oci_config_path)?;
         let config: serde_json::Value = serde_json::from_str(&config).map_err(unread)?;
@@ -143,6 +142,7 @@ impl Session for PodmanSession<'_> {
     }
 
     fn finish(&mut self) -> Result<Ended, EngineError> {
-        self.container.finish()
+        let id = self.container.id.clone();
+        self.container.finish_by(libpod::end(&self.place.raw, &id))
     }
 }

@@ -1,15 +1,15 @@
 //! bubblewrap's part of a keeper.
 
-use super::{PROGRAM, Streams, at, compiled, private_place, profile_digest, supervise};
+use super::{PROGRAM, Streams, at, compiled, limits, private_place, profile_digest, supervise};
 use crate::engine::gate::{self, Forerunner};
 use crate::engine::local::bubble::{self, Descriptors, SetByKeeper};
-use crate::engine::local::cgroup::{Groups, Support};
+use crate::engine::local::cgroup::Groups;
 use crate::engine::local::job::{Job, News};
 use crate::engine::local::{filter, find_program, host, oci, rootfs, wire};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, mount, mount_bind, mount_remount};
-use rustix::process::{Pid, Resource, Rlimit, prlimit, setrlimit};
+use rustix::process::{Pid, prlimit, setrlimit};
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
@@ -19,7 +19,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use tki_evidence::evidence::GateReport;
-use tki_evidence::settings::{Tmpfs, Ulimit};
+use tki_evidence::settings::Tmpfs;
 
 /// Has bubblewrap make the container and waits for its end.
 pub(super) fn keep(
@@ -30,13 +30,8 @@ pub(super) fn keep(
 ) -> Result<(i64, GateReport), String> {
     let program = compiled(job)?;
     let place = private_place(job, layers)?;
-    let support = if job.cgroups {
-        Support::here()
-    } else {
-        Support::default()
-    };
-    let groups =
-        Groups::make(&job.name, &job.settings, support).map_err(at("making control groups"))?;
+    let groups = Groups::make(&job.name, &job.settings, &job.support)
+        .map_err(at("making control groups"))?;
     let tmpfs = mount_all(&job.settings.tmpfs, &place)?;
     let shown = groups.show(&place)?;
     let frozen = if job.settings.system_paths_masked {
@@ -75,7 +70,7 @@ pub(super) fn keep(
             block: block_end.as_raw_fd(),
         },
     );
-    // By its whole path: the gate lets one exec pass, not a search for it.
+    // By its whole path: nothing is searched for under the gate.
     let bwrap = find_program("bwrap").ok_or("bwrap is not installed")?;
     let mut command = Command::new(bwrap);
     command
@@ -115,21 +110,15 @@ pub(super) fn keep(
     }
     block.write_all(b".").map_err(at("letting bwrap go on"))?;
     drop(block);
-    let settings = &job.settings;
-    let carried = |can: bool, value: i64| if can { value } else { 0 };
     let rest = SetByKeeper {
-        tmpfs: settings.tmpfs.clone(),
+        tmpfs: job.settings.tmpfs.clone(),
         seccomp: profile_digest(job),
-        pids_limit: carried(support.pids, settings.pids_limit),
-        memory_bytes: carried(support.memory, settings.memory_bytes),
-        memory_swap_bytes: carried(support.swap, settings.memory_swap_bytes),
-        cpu_period_us: carried(support.cpu, settings.cpu_period_us),
-        cpu_quota_us: carried(support.cpu, settings.cpu_quota_us),
-        ulimits: settings.ulimits.clone(),
     };
+    let mut settings = bubble::configured(&arguments, &rest);
+    job.support.carry(&job.settings, &mut settings);
     let news = News::Started {
         pid,
-        settings: Box::new(bubble::configured(&arguments, &rest)),
+        settings: Box::new(settings),
         description: serde_json::to_string_pretty(&arguments).unwrap_or_default(),
     };
     wire::send(socket, &news).map_err(at("telling the tool"))?;
@@ -238,7 +227,7 @@ fn program_file(program: &[libc::sock_filter]) -> Result<OwnedFd, String> {
 /// Root of the host is not what the container's user should be behind the
 /// scenes: bubblewrap runs as that user from its start.
 fn as_plain_user(command: &mut Command) {
-    if !rustix::process::geteuid().is_root() || !host::in_first_user_namespace() {
+    if !host::is_root() {
         return;
     }
     let plain = crate::sandbox::profile::USER;
@@ -250,17 +239,7 @@ fn as_plain_user(command: &mut Command) {
 
 /// Resource limits are set in the child, before the exec.
 fn limit(command: &mut Command, job: &Job) {
-    let limits: Vec<(Resource, Rlimit)> = job
-        .settings
-        .ulimits
-        .iter()
-        .filter_map(|limit| match limit.name.as_str() {
-            "core" => Some((Resource::Core, rlimit(limit))),
-            "nofile" => Some((Resource::Nofile, rlimit(limit))),
-            "nproc" if !is_tight(job) => Some((Resource::Nproc, rlimit(limit))),
-            _ => None,
-        })
-        .collect();
+    let limits = limits::wanted(&job.settings, false);
     // SAFETY: between fork and exec only setrlimit is called, on values that
     // were made before.
     unsafe {
@@ -273,30 +252,11 @@ fn limit(command: &mut Command, job: &Job) {
     }
 }
 
-fn rlimit(limit: &Ulimit) -> Rlimit {
-    Rlimit {
-        current: u64::try_from(limit.soft).ok(),
-        maximum: u64::try_from(limit.hard).ok(),
-    }
-}
-
-/// Resource limits stand in for control groups: too tight for bubblewrap
-/// itself, which shares its user's count with everything else of that user.
-fn is_tight(job: &Job) -> bool {
-    job.settings.pids_limit == 0
-}
-
 /// Sets what only the container may be bound by, once it has a user namespace
 /// in which its processes are counted apart.
 fn limit_inside(pid: i32, job: &Job) -> Result<(), String> {
-    let pid = Pid::from_raw(pid);
-    for limit in &job.settings.ulimits {
-        let resource = match limit.name.as_str() {
-            "nproc" if is_tight(job) => Resource::Nproc,
-            "as" => Resource::As,
-            _ => continue,
-        };
-        prlimit(pid, resource, rlimit(limit)).map_err(at("setting a resource limit"))?;
+    for (resource, wanted) in limits::wanted(&job.settings, true) {
+        prlimit(Pid::from_raw(pid), resource, wanted).map_err(at("setting a resource limit"))?;
     }
     Ok(())
 }

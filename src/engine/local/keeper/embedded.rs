@@ -1,10 +1,13 @@
 //! The embedded engine's part of a keeper: libcontainer.
 
-use super::{PROGRAM, Streams, at, compiled, private_place, profile_digest, supervise};
+use super::{PROGRAM, Streams, at, compiled, limits, private_place, profile_digest, supervise};
 use crate::engine::descriptors;
 use crate::engine::gate;
+use crate::engine::local::cgroup::{self, Groups};
 use crate::engine::local::job::{Job, News};
-use crate::engine::local::{cgroup, loopback, oci, wire};
+use crate::engine::local::oci::Way;
+use crate::engine::local::support::ROOT;
+use crate::engine::local::{host, loopback, oci, orphans, own, wire};
 use libcontainer::container::Container;
 use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::oci_spec::runtime::Spec;
@@ -12,13 +15,17 @@ use libcontainer::syscall::syscall::SyscallType;
 use libcontainer::workload::{
     Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError,
 };
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::mount::{MountFlags, mount, mount_remount};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+use rustix::thread::CapabilitySet;
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use tki_evidence::evidence::GateReport;
+use tki_evidence::settings::Settings;
 
 /// Makes the container and waits for its end.
 pub(super) fn keep(
@@ -31,7 +38,8 @@ pub(super) fn keep(
     let place = private_place(job, layers)?;
     let mut arguments = vec![PROGRAM.to_owned()];
     arguments.extend(job.arguments.iter().cloned());
-    let config = oci::config(&job.settings, &arguments, &job.name);
+    let (way, groups) = way(job, &place)?;
+    let config = oci::config(&job.settings, &arguments, &way);
     let text = serde_json::to_string_pretty(&config).map_err(at("the configuration"))?;
     fs::write(place.join("config.json"), &text).map_err(at("the configuration"))?;
     let state = place.join("state");
@@ -41,8 +49,9 @@ pub(super) fn keep(
     let executor = Starter {
         filter: program,
         gate: job.gate.then(|| theirs.as_raw_fd()),
+        becomes: (!way.root).then(|| Somebody::of(&job.settings)),
+        limits: limits::wanted(&job.settings, true),
     };
-    let groups = GroupsByName(&job.name);
     let built = ContainerBuilder::new(job.name.clone(), SyscallType::Linux)
         .with_executor(executor)
         .with_stdin(streams.input)
@@ -58,7 +67,7 @@ pub(super) fn keep(
         .and_then(|builder| builder.build());
     let mut container = built.map_err(|error| at("creating the container")(chain(&error)))?;
     drop(theirs);
-    let kept = keep_embedded(job, &mut container, &text, &ours, socket);
+    let kept = keep_embedded(job, &mut container, &groups, &text, &ours, socket);
     let _ = container.delete(true);
     drop(groups);
     kept
@@ -67,6 +76,7 @@ pub(super) fn keep(
 fn keep_embedded(
     job: &Job,
     container: &mut Container,
+    groups: &OurGroups,
     config: &str,
     gate: &UnixStream,
     socket: &UnixStream,
@@ -75,14 +85,23 @@ fn keep_embedded(
         .pid()
         .ok_or("the container has no process")?
         .as_raw();
+    if let OurGroups::Delegated { groups, .. } = groups {
+        groups
+            .enter(pid)
+            .map_err(at("entering the control groups"))?;
+    }
     loopback::bring_up(pid).map_err(at("bringing lo up"))?;
     container
         .start()
         .map_err(|error| at("starting the container")(chain(&error)))?;
     let parsed = serde_json::from_str(config).map_err(at("the configuration"))?;
+    let mut settings = oci::configured(&parsed, &profile_digest(job));
+    if let OurGroups::Delegated { .. } = groups {
+        job.support.carry(&job.settings, &mut settings);
+    }
     let news = News::Started {
         pid,
-        settings: Box::new(oci::configured(&parsed, &profile_digest(job))),
+        settings: Box::new(settings),
         description: config.to_owned(),
     };
     wire::send(socket, &news).map_err(at("telling the tool"))?;
@@ -100,12 +119,98 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Groups that libcontainer makes by this name, gone when dropped.
-struct GroupsByName<'a>(&'a str);
+/// How to go about it. For root libcontainer makes the control groups itself. In
+/// groups that were delegated it fails: with version 1 it insists on one in every
+/// hierarchy, and on rules for devices, which are root's to set. There the keeper
+/// makes them, and libcontainer is shown none.
+fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
+    if host::is_root() {
+        let limited = job.settings.cpu_quota_us > 0;
+        let way = Way {
+            group: format!("/{}", job.name),
+            counters: limited.then(|| cgroup::counters(&job.name)),
+            root: true,
+        };
+        return Ok((way, OurGroups::Named(job)));
+    }
+    let hidden = job.support.version == 1;
+    let (support, held) = if hidden {
+        job.support.held().map_err(at("delegated control groups"))?
+    } else {
+        (job.support.clone(), Vec::new())
+    };
+    let groups =
+        Groups::make(&job.name, &job.settings, &support).map_err(at("making control groups"))?;
+    let shown = groups.show(place)?;
+    if hidden {
+        hide_groups()?;
+    }
+    let way = Way {
+        // One that is there already is entered, one that cannot be made is left.
+        group: match groups.counters().map(|group| group.strip_prefix(ROOT)) {
+            Some(Ok(below)) => format!("/{}", below.display()),
+            _ => format!("/{}", job.name),
+        },
+        counters: shown.map(|(source, _)| source),
+        root: false,
+    };
+    let groups = OurGroups::Delegated {
+        groups,
+        _held: held,
+    };
+    Ok((way, groups))
+}
 
-impl Drop for GroupsByName<'_> {
+/// Covers the groups of version 1, for this process alone, with a view of
+/// version 2 that can only be read: there libcontainer goes without a group.
+fn hide_groups() -> Result<(), String> {
+    // SAFETY: the process has one thread; the call changes only its own view.
+    if unsafe { libc::unshare(libc::CLONE_NEWCGROUP) } != 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(at("a namespace of control groups")(error));
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("cgroup2", ROOT, "cgroup2", flags, None::<&CStr>)
+        .and_then(|()| mount_remount(ROOT, flags | MountFlags::BIND | MountFlags::RDONLY, ""))
+        .map_err(at("hiding the control groups"))
+}
+
+/// The container's control groups, gone when dropped.
+enum OurGroups<'a> {
+    /// Made by libcontainer, by the container's name.
+    Named(&'a Job),
+    /// Made by the keeper, and what leads to them.
+    Delegated { groups: Groups, _held: Vec<OwnedFd> },
+}
+
+impl Drop for OurGroups<'_> {
     fn drop(&mut self) {
-        cgroup::remove_all(&cgroup::named(self.0));
+        if let Self::Named(job) = self {
+            orphans::end(|_| true);
+            cgroup::remove_all(&cgroup::named(&job.name, &job.support));
+        }
+    }
+}
+
+/// The user that the container has in a user namespace of its own.
+#[derive(Clone)]
+struct Somebody {
+    uid: u32,
+    gid: u32,
+    in_reach: CapabilitySet,
+}
+
+impl Somebody {
+    fn of(settings: &Settings) -> Self {
+        let (uid, gid) = oci::ids(&settings.user);
+        let names = settings.cap_add.iter();
+        Self {
+            uid,
+            gid,
+            in_reach: names
+                .filter_map(|name| CapabilitySet::from_name(name))
+                .collect(),
+        }
     }
 }
 
@@ -115,6 +220,10 @@ struct Starter {
     filter: Option<Vec<libc::sock_filter>>,
     /// Where the gate's listener goes.
     gate: Option<i32>,
+    /// Who it becomes, if it is not that user already.
+    becomes: Option<Somebody>,
+    /// Resource limits that stand in for control groups.
+    limits: Vec<(Resource, Rlimit)>,
 }
 
 impl Starter {
@@ -131,6 +240,13 @@ impl Starter {
         let words = Words::new(&arguments)?;
         let entries = Words::new(process.env().as_deref().unwrap_or_default())?;
         let (arguments, variables) = (words.pointers(), entries.pointers());
+        if let Some(somebody) = &self.becomes {
+            own::become_somebody(somebody.uid, somebody.gid, somebody.in_reach)?;
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+        }
+        for (resource, wanted) in &self.limits {
+            setrlimit(*resource, *wanted)?;
+        }
         // The gate's filter first: the profile may forbid to send its listener.
         if let Some(socket) = self.gate
             && let Some(listener) = gate::load(&gate::filter(), true)?

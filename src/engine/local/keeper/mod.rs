@@ -6,9 +6,11 @@
 
 pub(super) mod bwrap;
 mod embedded;
+pub(super) mod limits;
 
 use super::job::{Job, Maker, News};
-use super::{cgroup, filter, rootfs, wire};
+use super::support::Support;
+use super::{cgroup, filter, orphans, rootfs, wire};
 use crate::engine::descriptors;
 use crate::engine::gate::Gate;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -52,6 +54,9 @@ pub fn main() -> ExitCode {
     // SAFETY: a system call on this process's own descriptors.
     let closed = unsafe { libc::close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as i32) };
     if closed != 0 {
+        return ExitCode::from(2);
+    }
+    if orphans::adopt().is_err() {
         return ExitCode::from(2);
     }
     let Ok((job, streams, layers)) = receive(&socket) else {
@@ -232,10 +237,12 @@ fn supervise(
     Ok((status, report))
 }
 
-/// Takes away what a keeper that was killed has left on the host: groups, and
-/// processes in them that had not come so far as to go with it.
-pub fn clean_after(name: &str) {
-    let groups = cgroup::named(name);
+/// Takes away what a keeper that was killed has left on the host: processes that
+/// had not come so far as to go with it, and groups.
+pub fn clean_after(name: &str, support: &Support) {
+    let has = |line: &[u8], word: &str| line.windows(word.len()).any(|w| w == word.as_bytes());
+    orphans::end(|line| has(line, ARGUMENT) || has(line, name));
+    let groups = cgroup::named(name, support);
     cgroup::kill_all(&groups);
     cgroup::remove_all(&groups);
 }

@@ -1,0 +1,64 @@
+//! Podman's monitors. Each container has one (`conmon`), which stays when the
+//! container has ended: it starts Podman once more to tidy up, whoever has done
+//! so already. Nobody has to wait for that before writing down what happened,
+//! but nothing of a run may be left when the run is over.
+
+use crate::engine::process::wait_for;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How long monitors may take to end, all together.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The monitors of a run's containers; waited for when dropped.
+#[derive(Debug, Default)]
+pub struct Monitors(Mutex<Vec<OwnedFd>>);
+
+impl Monitors {
+    /// Remembers a container's monitor. A number that is no monitor's here is
+    /// not followed: it may be one of another machine.
+    pub fn watch(&self, pid: i64) {
+        let positive = i32::try_from(pid).ok().filter(|pid| *pid > 0);
+        let Some(pid) = positive.and_then(Pid::from_raw) else {
+            return;
+        };
+        // The name is read once the process is held, so that it is this one's.
+        let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else {
+            return;
+        };
+        let name = std::fs::read(format!("/proc/{}/comm", pid.as_raw_nonzero()));
+        if name.is_ok_and(|name| name == b"conmon\n") {
+            self.0
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner())
+                .push(held);
+        }
+    }
+}
+
+impl Drop for Monitors {
+    fn drop(&mut self) {
+        let give_up = Instant::now() + GRACE;
+        let held = self.0.get_mut().unwrap_or_else(|p| p.into_inner());
+        for monitor in held.drain(..) {
+            wait_for(monitor.as_fd(), give_up);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_monitor_is_waited_for() {
+        let monitors = Monitors::default();
+        let us = i64::from(std::process::id());
+        for pid in [us, 1, 0, -1, i64::MAX] {
+            monitors.watch(pid);
+        }
+        assert!(monitors.0.lock().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,49 @@
+//! Waiting for a process of ours, for so long at most.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// Waits for a child's end; `None` if it goes on after `limit`.
+pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    if let Ok(Some(status)) = child.try_wait() {
+        return Some(status);
+    }
+    // It has not been waited for, so its number is nobody else's.
+    if let Ok(held) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) {
+        wait_for(held.as_fd(), Instant::now() + limit);
+    }
+    child.try_wait().ok().flatten()
+}
+
+/// Waits until a process that is held has ended, or until then.
+pub fn wait_for(held: BorrowedFd, until: Instant) {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).unwrap_or_default();
+        let mut ended = [PollFd::from_borrowed_fd(held, PollFlags::IN)];
+        match poll(&mut ended, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => {}
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn an_end_is_seen_and_what_goes_on_is_not_waited_for() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let status = wait_at_most(&mut child, Duration::from_secs(60));
+        assert!(status.is_some_and(|status| status.success()));
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(wait_at_most(&mut child, Duration::from_millis(1)).is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

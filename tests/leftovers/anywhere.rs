@@ -1,0 +1,181 @@
+//! Twenty kills on each engine with a daemon, at moments that nobody chose: of the
+//! tool, and of the engine. The exec gate of these engines is a thread of the tool,
+//! so killing the tool is killing the gate. (Of the engines without a daemon the
+//! keeper is the engine and holds the gate; see `local`.)
+
+use crate::common::listing::{Copy, Moments, kill_run, length, strike};
+use crate::common::podman::{processes, whole_podman};
+use crate::common::private_engine::PrivateEngine;
+use crate::common::{eventually, need, run, tool, whole_engine};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+#[test]
+fn on_docker_nothing_is_left_wherever_a_kill_strikes() {
+    let _alone = (whole_engine(), whole_podman());
+    let copy = Copy::new("/docker/");
+    let mut engine = PrivateEngine::start_in(copy.place("engine"));
+    let host = engine.host();
+    let storage = copy.place("engine").display().to_string();
+    let mut moments = Moments::new();
+    let out = copy.place("out");
+    let command = || {
+        let mut command = copy.command(&copy.program());
+        command.args(["run", "--venue", "dev", "-q", "--host", &host, "--out"]);
+        command.arg(&out);
+        command
+    };
+    run(&mut command()).succeeded();
+    let length = length(command());
+    let list = |engine: &PrivateEngine| copy.look(&engine.docker(&["ps", "-aq", "--no-trunc"]));
+    let before = list(&engine);
+    let mut killed = 0;
+    while killed < 15 {
+        killed += strike(&mut moments, length, command, kill_run);
+        before.nothing_new(|| list(&engine));
+    }
+    for _ in 0..5 {
+        let mut child = command()
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(moments.within(length));
+        engine.kill();
+        child.wait().unwrap();
+        engine.start_again();
+        clean(tool(), &["--host", &host]);
+        before.nothing_new(|| list(&engine).without(|what| is_dockers_own(what, &storage)));
+    }
+}
+
+/// Docker 20.10 that is killed does not take up again what it was doing: a mount in
+/// its own storage for a container that it had not made yet, and a shim of
+/// containerd's, with its socket and an empty group, for one that it had not started
+/// yet. No client of Docker's can see them. They are Docker's; everything else has
+/// to go.
+fn is_dockers_own(what: &str, folder: &str) -> bool {
+    what.starts_with(&format!("mount {folder}/"))
+        || what.starts_with("process /usr/bin/containerd-shim-runc-v2 -namespace tki-test ")
+        || what.starts_with("socket /run/containerd/s/")
+        || (what.starts_with("group ") && what.contains("/docker/"))
+}
+
+/// As the error says: an engine that was killed is started again, and `clean`
+/// takes away what it still holds.
+fn clean(mut tool: Command, arguments: &[&str]) {
+    run(tool.args(["clean", "--force", "-q"]).args(arguments)).succeeded();
+}
+
+/// Podman with a storage of its own, in which nobody else's containers are.
+#[test]
+fn on_podman_nothing_is_left_wherever_a_kill_strikes() {
+    let _alone = (whole_engine(), whole_podman());
+    let copy = Copy::new("/libpod");
+    let configuration = copy.place("storage.conf");
+    let text = format!(
+        "[storage]\ndriver = \"overlay\"\nrunroot = \"{}\"\ngraphroot = \"{}\"\n",
+        copy.place("run").display(),
+        copy.place("storage").display()
+    );
+    fs::write(&configuration, text).unwrap();
+    let out = copy.place("out");
+    let with_storage = |mut command: Command| {
+        command.env("CONTAINERS_STORAGE_CONF", &configuration);
+        command
+    };
+    let command = || {
+        let mut command = with_storage(copy.command(&copy.program()));
+        command.args(["run", "--venue", "dev", "-q", "--engine", "podman"]);
+        command.args(["--runtime", "runc", "--out"]).arg(&out);
+        command
+    };
+    let containers = || {
+        let mut listed = String::new();
+        // It fails over a container that is removed while it looks.
+        eventually("podman lists its containers", || {
+            let mut list = with_storage(Command::new("podman"));
+            list.args(["ps", "-aq", "--no-trunc", "--external"]);
+            let said = need("podman", &mut list);
+            listed = said.stdout;
+            said.status == 0
+        });
+        listed
+    };
+    let mut moments = Moments::new();
+    run(&mut command()).succeeded();
+    let length = length(command());
+    let before = copy.look(&containers());
+    // The tool, the service that it started, and the monitor of its container.
+    let service = |_: &mut Child| kill_one(&copy, &["system", "service"]);
+    let monitor = |_: &mut Child| kill_one(&copy, &["conmon", "--api-version"]);
+    let mut killed = 0;
+    while killed < 20 {
+        killed += strike(&mut moments, length, command, kill_run);
+        before.nothing_new(|| copy.look(&containers()));
+    }
+    let victims: [&dyn Fn(&mut Child) -> usize; 2] = [&service, &monitor];
+    for kill in victims {
+        let mut killed = 0;
+        while killed < 5 {
+            killed += strike(&mut moments, length, command, kill);
+            clean(with_storage(tool()), &["--engine", "podman"]);
+            let folder = copy.place("").display().to_string();
+            before.nothing_new(|| copy.look("").without(|what| is_podmans_own(what, &folder)));
+        }
+    }
+    // What such kills left of Podman's is this test's to end.
+    while kill_one(&copy, &["conmon", "--api-version"]) > 0 {}
+    for entry in fs::read_dir("/run/runc").into_iter().flatten().flatten() {
+        let state = fs::read_to_string(entry.path().join("state.json")).unwrap_or_default();
+        if state.contains(&copy.place("storage").display().to_string()) {
+            let mut delete = Command::new("runc");
+            let _ = delete
+                .args(["delete", "--force"])
+                .arg(entry.file_name())
+                .output();
+        }
+    }
+}
+
+/// Podman 4.3 whose service or monitor was killed does not take up again what it was
+/// doing: a monitor that waits for a service that is gone, with a container that was
+/// never started, a layer in its own storage that it does not list, empty groups.
+/// They are Podman's, and are not looked at here; everything else has to go.
+fn is_podmans_own(what: &str, folder: &str) -> bool {
+    what.starts_with(&format!("mount {folder}"))
+        || what.starts_with("process /usr/bin/conmon ")
+        || what.starts_with("namespace ")
+        || (what.starts_with("group ") && what.contains("/libpod"))
+}
+
+/// Kills a process with these arguments that stems from the copy, if there is one.
+fn kill_one(copy: &Copy, words: &[&str]) -> usize {
+    let folder = copy.place("").to_string_lossy().into_owned();
+    for pid in processes(words) {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&[environment, line].concat()).into_owned();
+        if text.contains(folder.trim_end_matches('/'))
+            && let Some(pid) = Pid::from_raw(pid)
+        {
+            // A container that was never started would wait for ever.
+            let children = format!("/proc/{pid}/task/{pid}/children");
+            let children = fs::read_to_string(children).unwrap_or_default();
+            let struck = usize::from(kill_process(pid, Signal::KILL).is_ok());
+            let children = children.split_whitespace().filter_map(|c| c.parse().ok());
+            for child in children.filter_map(Pid::from_raw) {
+                if read_comm(child).starts_with("runc") {
+                    let _ = kill_process(child, Signal::KILL);
+                }
+            }
+            return struck;
+        }
+    }
+    0
+}
+
+fn read_comm(pid: Pid) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default()
+}
