@@ -174,24 +174,25 @@ pub fn abandoned(prefix: &str, support: &Support) -> Vec<String> {
 }
 
 /// Kills every process in groups of ours.
-pub fn kill_all(folders: &[PathBuf]) {
-    for folder in folders {
-        let list = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-        for pid in list.lines().filter_map(|line| line.parse().ok()) {
-            if let Some(pid) = Pid::from_raw(pid) {
-                let _ = kill_process(pid, Signal::KILL);
-            }
+fn kill_all(folder: &Path) {
+    let list = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    for pid in list.lines().filter_map(|line| line.parse().ok()) {
+        if let Some(pid) = Pid::from_raw(pid) {
+            let _ = kill_process(pid, Signal::KILL);
         }
     }
 }
 
-/// Takes groups away. The last process may need a moment to be gone.
+/// Takes groups away, and ends whatever is in them. The last process may need a
+/// moment to be gone, and on a busy machine a long one.
 pub fn remove_all(folders: &[PathBuf]) {
+    const TRIES: u32 = 2000;
     for folder in folders {
-        for _ in 0..200 {
+        for _ in 0..TRIES {
             match fs::remove_dir(folder) {
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                    std::thread::sleep(Duration::from_millis(1));
+                    kill_all(folder);
+                    std::thread::sleep(Duration::from_millis(2));
                 }
                 _ => break,
             }

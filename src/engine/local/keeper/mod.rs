@@ -243,6 +243,5 @@ pub fn clean_after(name: &str, support: &Support) {
     let has = |line: &[u8], word: &str| line.windows(word.len()).any(|w| w == word.as_bytes());
     orphans::end(|line| has(line, ARGUMENT) || has(line, name));
     let groups = cgroup::named(name, support);
-    cgroup::kill_all(&groups);
     cgroup::remove_all(&groups);
 }
