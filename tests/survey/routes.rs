@@ -6,6 +6,7 @@ use crate::common::postgres::Postgres;
 use crate::common::proxy::{Proxy, Reaction, Request};
 use crate::common::traces::nothing_left;
 use crate::common::{Mounted, Said, docker, names_in, run, shared_engine, tool, whole_engine};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -366,23 +367,62 @@ fn a_role_without_rights_is_told_what_it_lacks() {
     );
 }
 
+/// A directory of a file server that never answers: the kernel asks this process,
+/// which says nothing.
+struct DeadFolder {
+    folder: tempfile::TempDir,
+    _server: fs::File,
+}
+
+impl DeadFolder {
+    fn new() -> Self {
+        use std::os::fd::AsRawFd;
+        let folder = tempfile::tempdir().unwrap();
+        let server = fs::File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/fuse")
+            .unwrap();
+        let options = format!(
+            "fd={},rootmode=40000,user_id=0,group_id=0",
+            server.as_raw_fd()
+        );
+        let options = std::ffi::CString::new(options).unwrap();
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mount("tki-test", folder.path(), "fuse", flags, Some(&*options)).unwrap();
+        Self {
+            folder,
+            _server: server,
+        }
+    }
+}
+
+impl Drop for DeadFolder {
+    fn drop(&mut self) {
+        unmount(self.folder.path(), UnmountFlags::DETACH).unwrap();
+    }
+}
+
 /// Servers that take the connection and never say a word.
 #[test]
 fn servers_that_hang_cost_their_own_rows_only() {
+    let dead = DeadFolder::new();
     let server = Server::new(|_| Vec::new());
     let port = server.address.rsplit(':').next().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let routes = format!(
         "{}[[route]]\nname = \"db\"\nkind = \"postgres\"\nhost = \"127.0.0.1\"\nport = {port}\n\
          dbname = \"d\"\nuser = \"u\"\n[[route]]\nname = \"docs\"\nkind = \"file\"\n\
-         folder = \"{}\"\n",
+         folder = \"{}\"\n[[route]]\nname = \"share\"\nkind = \"file\"\nfolder = \"{}\"\n",
         http_route(&server.address, "GET", "/"),
-        folder.path().display()
+        folder.path().display(),
+        dead.folder.path().display()
     );
     let file = File::new(&format!("\"{}\"", server.address), "\"items\"", &routes);
     let secret = [("TOKEN", "Bearer very-secret-token-value")];
-    let found = file.survey(&["--timeout", "2", "--allow-writes", "docs"], &secret, 3);
-    for name in ["items", "db"] {
+    let permitted = ["--timeout", "2", "--allow-writes", "docs"];
+    let found = file.survey(&permitted, &secret, 3);
+    for name in ["items", "db", "share"] {
         let row = route(&found, name);
         assert!(
             calls(row).contains("no answer within the time limit"),

@@ -5,17 +5,72 @@ use super::result::RouteResult;
 use crate::attest::run::random_hex;
 use crate::files::read_bounded;
 use crate::survey::call::Call;
+use crate::survey::watch::Watch;
 use rustix::fs::{Access, access};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::Builder;
 
 /// The most bytes that are read back.
 const MOST: u64 = 4096;
 
-/// Probes the directory; writes only if that is permitted.
-pub fn probe(route: &FileRoute, mut result: RouteResult, permitted: bool) -> RouteResult {
-    let folder = &route.folder;
+/// Probes the directory; writes only if that is permitted. Calls to a file server
+/// that is gone do not return, and cannot be given a deadline: they are made in a
+/// thread that is left behind when the time is up. It ends with the tool.
+pub fn probe(
+    route: &FileRoute,
+    mut result: RouteResult,
+    permitted: bool,
+    watch: &Watch,
+) -> RouteResult {
+    let random = match random_hex::<16>() {
+        Ok(random) => random,
+        Err(failure) => return result.denied(Ability::Documents, "nothing", failure.message),
+    };
+    let path = route.folder.join(format!(".tki-attest-survey-{random}"));
+    let (answer, answered) = channel();
+    let (asked, file, unanswered) = (route.folder.clone(), path.clone(), result.clone());
+    let thread = Builder::new().spawn(move || {
+        let result = ask(&asked, unanswered, permitted, &file, &random);
+        // Nobody waits any more if the time was up.
+        let _ = answer.send(result);
+    });
+    let why = match thread {
+        Err(error) => error.to_string(),
+        Ok(_) => match wait(&answered, watch) {
+            Ok(result) => return result,
+            Err(why) => why,
+        },
+    };
+    let call = format!("stat, access(W_OK) {}", route.folder.display());
+    result.calls.push(Call::new(call, &why));
+    if permitted {
+        result.left = Some(format!("{}, if it was made", path.display()));
+    }
+    result.denied(Ability::Documents, "the directory does not answer", why)
+}
+
+fn wait(answered: &Receiver<RouteResult>, watch: &Watch) -> Result<RouteResult, String> {
+    loop {
+        let tick = watch.tick().map_err(|stopped| stopped.to_string())?;
+        match answered.recv_timeout(tick) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err("the probe panicked".into()),
+        }
+    }
+}
+
+/// Every call, one after the other.
+fn ask(
+    folder: &Path,
+    mut result: RouteResult,
+    permitted: bool,
+    path: &Path,
+    random: &str,
+) -> RouteResult {
     let looked = look(folder);
     result.calls.push(Call::new(
         format!("stat, access(W_OK) {}", folder.display()),
@@ -35,12 +90,7 @@ pub fn probe(route: &FileRoute, mut result: RouteResult, permitted: bool) -> Rou
         };
     }
     let call = format!("write, read back and remove a file in {}", folder.display());
-    let random = match random_hex::<16>() {
-        Ok(random) => random,
-        Err(failure) => return result.denied(Ability::Documents, "nothing", failure.message),
-    };
-    let path = folder.join(format!(".tki-attest-survey-{random}"));
-    match write_and_remove(&path, &random) {
+    match write_and_remove(path, random) {
         Ok(bytes) => {
             let said = format!("SUCCESS: {bytes} bytes written, read back, removed");
             result.calls.push(Call::new(call, said));

@@ -89,7 +89,7 @@ fn probe(route: &Route, permit: &Permit, image: &Image, watch: &Watch) -> RouteR
     let permitted = permit.covers(about.name);
     let result = RouteResult::new(about);
     match route {
-        Route::File(route) => file::probe(route, result, permitted),
+        Route::File(route) => file::probe(route, result, permitted, watch),
         Route::Http(route) => http::probe(route, result, permitted, watch),
         Route::Postgres(route) => postgres::probe(route, result, permitted, watch),
         Route::Docker(route) => docker::probe(route, result, permitted, image, watch),
