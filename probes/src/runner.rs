@@ -133,6 +133,11 @@ fn child(probe: &ProbeSpec, phase: Phase, context: &Context, from: usize, writer
     sys::exit(0)
 }
 
+/// How long the child is left alone before somebody listens. Every piece that is
+/// read at once stops both, and most children have ended before. What they say
+/// meanwhile waits in the pipe; one that fills it waits for this long.
+const LEFT_ALONE_US: u64 = 20_000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Read {
     End,
@@ -148,17 +153,27 @@ fn read_observations(
 ) -> Result<Read, Stop> {
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
+    let mut listen = false;
     loop {
         let Some(left) = until.at.checked_sub(sys::now_us()).filter(|us| *us > 0) else {
             return Ok(Read::TimeUp);
         };
-        let mut fds = [reader, until.host].map(|fd| PollFd {
+        // The child's end is told whether it is asked for or not.
+        let (events, left) = match listen {
+            true => (POLLIN, left),
+            false => (0, left.min(LEFT_ALONE_US)),
+        };
+        let mut fds = [(reader, events), (until.host, POLLIN)].map(|(fd, events)| PollFd {
             fd,
-            events: POLLIN,
+            events,
             revents: 0,
         });
         match sys::poll(&mut fds, left / 1000 + 1) {
-            Ok(0) | Err(Errno::EINTR) => continue,
+            Ok(0) => {
+                listen = true;
+                continue;
+            }
+            Err(Errno::EINTR) => continue,
             Ok(_) => {}
             Err(_) => return Ok(Read::Garbled),
         }

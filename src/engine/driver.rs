@@ -6,6 +6,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
 
 /// How long removing a container may take when everything else is over.
 const CLEAN_UP: Duration = Duration::from_secs(15);
@@ -77,7 +78,22 @@ impl Driver {
     pub fn spawn<T: Send + 'static>(
         &self,
         call: impl Future<Output = T> + Send + 'static,
-    ) -> tokio::task::JoinHandle<T> {
+    ) -> JoinHandle<T> {
         self.runtime.spawn(call)
+    }
+
+    /// Waits for what a call that was started before came to. `host` is whom it asks.
+    pub fn join<T>(
+        &mut self,
+        request: &str,
+        host: &str,
+        call: JoinHandle<Result<T, EngineError>>,
+    ) -> Result<T, EngineError> {
+        let dropped = |_| EngineError::Vanished {
+            host: host.into(),
+            request: request.into(),
+            reason: "the question was dropped".into(),
+        };
+        self.run(request, async { call.await.map_err(dropped)? })
     }
 }

@@ -15,10 +15,12 @@ mod spec;
 pub use place::Place;
 
 use crate::engine::api::Api;
+use crate::engine::api::raw::Raw;
 use crate::engine::contract::{
     Engine, GateKind, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session,
     Surroundings,
 };
+use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
 use bollard::ClientVersion;
@@ -32,8 +34,31 @@ use tokio::task::JoinHandle;
 pub struct PodmanEngine {
     api: Api,
     place: Arc<Place>,
-    /// The names of its networks, asked for and not heard yet.
-    networks: Option<JoinHandle<Result<Vec<String>, EngineError>>>,
+    networks: Networks,
+}
+
+/// The names of its networks. Podman starts a program for each kind of network
+/// before it tells, and creates nothing meanwhile: it is asked once the container
+/// has been created, which has no network, and heard when the container has ended.
+#[derive(Debug, Default)]
+enum Networks {
+    /// Nobody wants to know.
+    #[default]
+    Unwanted,
+    /// To be asked for.
+    Wanted,
+    /// Asked for and not heard yet.
+    Asked(JoinHandle<Result<Vec<String>, EngineError>>),
+}
+
+impl Networks {
+    /// Asks, if somebody wants to know and nobody has asked.
+    fn ask(&mut self, driver: &Driver, raw: &Raw) {
+        if let Self::Wanted = self {
+            let raw = raw.clone();
+            *self = Self::Asked(driver.spawn(async move { libpod::networks(&raw).await }));
+        }
+    }
 }
 
 impl PodmanEngine {
@@ -50,7 +75,7 @@ impl PodmanEngine {
         Ok(Self {
             api: Api::agreed(&address, &version, raw.host.clone(), limit)?,
             place: Arc::clone(place),
-            networks: None,
+            networks: Networks::default(),
         })
     }
 }
@@ -68,11 +93,7 @@ impl Engine for PodmanEngine {
         let (host, store) = self.api.driver.run("looking around", async {
             tokio::try_join!(host, libpod::store(raw))
         })?;
-        // Podman starts a program for each kind of network before it tells. The
-        // answer is heard while the container is made, which has no network.
-        let asked = raw.clone();
-        let asked = async move { libpod::networks(&asked).await };
-        self.networks = Some(self.api.driver.spawn(asked));
+        self.networks = Networks::Wanted;
         let controllers = host.map(|host| host.cgroup_controllers.unwrap_or_default());
         Ok(Surroundings {
             facts: facts::facts(&self.place, controllers.as_deref()),
@@ -83,17 +104,12 @@ impl Engine for PodmanEngine {
     }
 
     fn complete(&mut self, held: &mut Holdings) -> Result<(), EngineError> {
-        let Some(asked) = self.networks.take() else {
+        self.networks.ask(&self.api.driver, &self.place.raw);
+        let Networks::Asked(asked) = std::mem::take(&mut self.networks) else {
             return Ok(());
         };
-        let request = "GET /libpod/networks";
-        let dropped = |_| EngineError::Vanished {
-            host: self.place.raw.host.clone(),
-            request: request.into(),
-            reason: "the question was dropped".into(),
-        };
-        let heard = async { asked.await.map_err(dropped)? };
-        held.networks = self.api.driver.run(request, heard)?;
+        let (driver, host) = (&mut self.api.driver, &self.place.raw.host);
+        held.networks = driver.join("GET /libpod/networks", host, asked)?;
         Ok(())
     }
 
@@ -117,7 +133,7 @@ impl Engine for PodmanEngine {
         launch: &Launch,
         _image: &Image,
     ) -> Result<Box<dyn Session + '_>, EngineError> {
-        session::launch(&mut self.api, &self.place, launch)
+        session::launch(&mut self.api, &self.place, &mut self.networks, launch)
     }
 
     fn gate_kind(&self) -> GateKind {

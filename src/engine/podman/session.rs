@@ -2,13 +2,14 @@
 
 use super::configured::{self, Description, Oci};
 use super::profile::ProfileFile;
-use super::{Place, libpod, spec};
+use super::{Networks, Place, libpod, spec};
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
 use std::fs::File;
 use std::io::Read;
+use tokio::task::JoinHandle;
 
 /// The most that an OCI configuration may have.
 const MAX_CONFIG: u64 = 4 << 20;
@@ -17,6 +18,7 @@ const MAX_CONFIG: u64 = 4 << 20;
 pub fn launch<'a>(
     api: &'a mut Api,
     place: &'a Place,
+    networks: &mut Networks,
     launch: &Launch,
 ) -> Result<Box<dyn Session + 'a>, EngineError> {
     let raw = &place.raw;
@@ -31,6 +33,7 @@ pub fn launch<'a>(
         "POST /libpod/containers/create",
         libpod::create(raw, &launch.name, spec.to_string().into()),
     )?;
+    networks.ask(&container.api.driver, raw);
     let id = container.id.clone();
     // Attaching would do the same, and say less about what went wrong.
     container
@@ -45,9 +48,16 @@ pub fn launch<'a>(
         None => None,
         Some(file) => Some((file.path().display().to_string(), file.read_again()?)),
     };
+    // Podman describes it while it is starting to speak.
+    let asked = raw.clone();
+    let description = container
+        .api
+        .driver
+        .spawn(async move { libpod::inspect(&asked, &id).await });
     Ok(Box::new(PodmanSession {
         container,
         place,
+        description: Some(description),
         profile,
         runtime: launch.runtime.clone(),
     }))
@@ -56,6 +66,8 @@ pub fn launch<'a>(
 struct PodmanSession<'a> {
     container: Container<'a>,
     place: &'a Place,
+    /// What Podman says about it, asked for and not heard yet.
+    description: Option<JoinHandle<Result<serde_json::Value, EngineError>>>,
     /// The path that Podman was given, and what stood there after the start.
     profile: Option<(String, Vec<u8>)>,
     runtime: Option<String>,
@@ -98,10 +110,11 @@ impl PodmanSession<'_> {
 impl Session for PodmanSession<'_> {
     fn configured(&mut self) -> Result<Configured, EngineError> {
         let request = "GET /libpod/containers/json";
-        let found = self.container.api.driver.run(
-            request,
-            libpod::inspect(&self.place.raw, &self.container.id),
-        )?;
+        let (driver, raw) = (&mut self.container.api.driver, &self.place.raw);
+        let found = match self.description.take() {
+            Some(asked) => driver.join(request, &raw.host, asked)?,
+            None => driver.run(request, libpod::inspect(raw, &self.container.id))?,
+        };
         let unread = |error: serde_json::Error| EngineError::Vanished {
             host: self.place.raw.host.clone(),
             request: request.into(),
