@@ -15,6 +15,7 @@ use crate::report::progress::Progress;
 use crate::sandbox::command_line::{Client, command_line};
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tki_evidence::calibrate;
 use tki_evidence::catalogue;
@@ -107,7 +108,6 @@ pub fn attest(
     let started = clock::now();
     let run_id = new_run_id(started)?;
     plan.janitor.run(&run_id);
-    let tool = std::thread::spawn(describe_tool);
     let canaries = Canaries::new(&random_hex::<4>()?);
 
     progress.stage("engine");
@@ -189,14 +189,11 @@ pub fn attest(
     progress.stage("collect");
     engine.complete(&mut around.holdings)?;
     let after = engine.holdings()?;
-    let tool = tool
-        .join()
-        .map_err(|_| Failure::internal("tool.digest", "hashing the executable panicked"))??;
     let launch = &outcome.launch;
     let recorded = Recorded {
         started,
         finished: clock::now(),
-        tool,
+        tool: describe_tool()?,
         venue: plan.venue.to_owned(),
         venue_facts,
         proofs: plan.proofs.artifacts().collect(),
@@ -263,8 +260,14 @@ fn load_image(
     })
 }
 
-/// This executable, by name, version and digest.
+/// This executable, by name, version and digest, which is found out once: it takes
+/// a while, and whoever will need it may begin early, in a thread.
 pub fn describe_tool() -> Result<Tool, Failure> {
+    static TOOL: OnceLock<Result<Tool, Failure>> = OnceLock::new();
+    TOOL.get_or_init(read_tool).clone()
+}
+
+fn read_tool() -> Result<Tool, Failure> {
     use sha2::{Digest, Sha256};
     use std::io::Read;
     let unreadable = |error: std::io::Error| {
@@ -272,7 +275,8 @@ pub fn describe_tool() -> Result<Tool, Failure> {
     };
     let mut file = std::fs::File::open("/proc/self/exe").map_err(unreadable)?;
     let mut digest = Sha256::new();
-    let mut buffer = vec![0; 1 << 20];
+    // A piece that stays in the nearest cache until it has been hashed.
+    let mut buffer = vec![0; 32 << 10];
     loop {
         match file.read(&mut buffer).map_err(unreadable)? {
             0 => break,

@@ -1,7 +1,7 @@
 //! `tki-attest run`.
 
 use crate::attest::bundle::{self, Written};
-use crate::attest::run::{Plan, attest, time_left};
+use crate::attest::run::{Plan, attest, describe_tool, time_left};
 use crate::attest::venue::{self, Proofs};
 use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
 use crate::clock;
@@ -201,6 +201,8 @@ fn on_one(
     let connector = Connector::new(engine, args.runtime.as_deref());
     connector.settle()?;
     progress.stage("build");
+    // An engine that has to be started takes longer than the tool's own digest.
+    std::thread::spawn(describe_tool);
     // One deadline for everything: whatever connects later has less time.
     let connect = || connector.connect(time_left(deadline, "connecting")?);
     // The engine takes as long to agree on a version as the image to be built.

@@ -50,7 +50,6 @@ pub struct LocalEngine {
     maker: Maker,
     driver: Driver,
     support: Support,
-    version: String,
     /// A keeper that waits for its job.
     reserve: Option<session::Keeper>,
 }
@@ -63,11 +62,13 @@ impl LocalEngine {
             reason,
             next: next.into(),
         };
-        let version = match maker {
-            Maker::Embedded => env!("CARGO_PKG_VERSION").to_owned(),
-            Maker::Bwrap => bwrap_version()
-                .map_err(|why| unusable(why, "install bubblewrap, or use another --engine"))?,
-        };
+        if maker == Maker::Bwrap {
+            if find_program("bwrap").is_none() {
+                return Err(without_bwrap("there is no bwrap in PATH".into()));
+            }
+            // It is told while a keeper is started.
+            std::thread::spawn(bwrap_version);
+        }
         let support = Support::here();
         if maker == Maker::Embedded && support.version == 0 {
             return Err(unusable(
@@ -82,9 +83,23 @@ impl LocalEngine {
             maker,
             driver,
             support,
-            version,
             reserve: None,
         })
+    }
+
+    fn version(&self) -> Result<String, EngineError> {
+        match self.maker {
+            Maker::Embedded => Ok(env!("CARGO_PKG_VERSION").to_owned()),
+            Maker::Bwrap => bwrap_version().map_err(without_bwrap),
+        }
+    }
+}
+
+fn without_bwrap(reason: String) -> EngineError {
+    EngineError::Unusable {
+        engine: Maker::Bwrap.name(),
+        reason,
+        next: "install bubblewrap, or use another --engine".into(),
     }
 }
 
@@ -132,7 +147,7 @@ impl Engine for LocalEngine {
             Maker::Embedded => "libcontainer",
             Maker::Bwrap => "bwrap",
         };
-        let facts = host::facts(self.maker.name(), &self.version, runtime, &self.support);
+        let facts = host::facts(self.maker.name(), &self.version()?, runtime, &self.support);
         Ok(Surroundings {
             facts,
             holdings: Holdings::default(),
