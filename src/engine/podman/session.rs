@@ -40,6 +40,12 @@ pub fn launch<'a>(
         .api
         .driver
         .run("POST /libpod/containers/init", libpod::init(raw, &id))?;
+    // Podman describes what the runtime has made while it has it started.
+    let asked = raw.clone();
+    let description = container
+        .api
+        .driver
+        .spawn(async move { libpod::inspect(&asked, &id).await });
     container.attach()?;
     container.start()?;
     // Podman has read the file at some moment between then and now. If it is
@@ -48,12 +54,6 @@ pub fn launch<'a>(
         None => None,
         Some(file) => Some((file.path().display().to_string(), file.read_again()?)),
     };
-    // Podman describes it while it is starting to speak.
-    let asked = raw.clone();
-    let description = container
-        .api
-        .driver
-        .spawn(async move { libpod::inspect(&asked, &id).await });
     Ok(Box::new(PodmanSession {
         container,
         place,
