@@ -4,7 +4,8 @@
 
 TARGET := x86_64-unknown-linux-gnu
 TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils bsdutils util-linux \
-	iproute2 openssh-client openssh-server openssl podman uidmap runc crun bubblewrap catatonit postgresql shellcheck
+	iproute2 openssh-client openssh-server openssl podman uidmap runc crun bubblewrap catatonit postgresql shellcheck \
+	qemu-system-x86 busybox-static
 
 .PHONY: all attest test lint bench fuzz image image-context release schema clean
 
@@ -18,10 +19,11 @@ attest:
 
 test:
 	scripts/with-engines --packages "$(TEST_PACKAGES)" sh -ec \
-		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo test --workspace --locked'
+		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; \
+		scripts/other-kernel "$${CARGO_TARGET_DIR:-target}/kernel"; cargo test --workspace --locked'
 
 lint:
-	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools fuzz/prepare .ci/run \
+	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools scripts/other-kernel fuzz/prepare .ci/run \
 		src/packet/kubernetes-collect.sh
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check

@@ -3,6 +3,8 @@
 
 /// Control groups that were delegated to a user.
 mod delegated;
+/// A kernel with control groups of version 2.
+mod version_2;
 
 use crate::common::listing::{Copy, Moments, kill_run, length, strike};
 use crate::common::{attest, evidence_in, isolated, kill_children, read_json, run, tool, verify};

@@ -15,11 +15,12 @@ use crate::report::progress::Progress;
 use crate::sandbox::command_line::{Client, command_line};
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
+use rustix::process::{Resource, getrlimit};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tki_evidence::calibrate;
 use tki_evidence::catalogue;
-use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Sandbox, Tool};
+use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Runtime, Sandbox, Tool};
 use tki_evidence::stamp::{hex, sha256_hex};
 use tki_evidence::venue::VenueRules;
 
@@ -146,6 +147,7 @@ pub fn attest(
     // A quota beyond what the host has would be no limit, and never be seen.
     let mut profile = plan.profile.clone();
     profile.limits.cpu_millis = profile.limits.cpu_millis.min(facts.cpus * 750);
+    profile.limits.nproc = profile.limits.nproc.min(most_processes(&facts.runtime));
     // Rounded up: until then the container is ours.
     let nobodys_after = clock::now() + time_left(plan.deadline, "the launch")?.as_secs() + 1;
     let job = Job {
@@ -239,6 +241,15 @@ pub fn attest(
         run_id: run_id.clone(),
     };
     Ok(Bundle::new(recorded))
+}
+
+/// The highest limit of processes that can be set. Whoever launches as this user
+/// cannot go beyond this process's own, which on a small host is below ours.
+fn most_processes(runtime: &Runtime) -> i64 {
+    let as_us = runtime.rootless || matches!(runtime.engine.as_str(), "embedded" | "bwrap");
+    let own = getrlimit(Resource::Nproc).maximum.filter(|_| as_us);
+    own.and_then(|most| i64::try_from(most).ok())
+        .unwrap_or(i64::MAX)
 }
 
 /// Loads the image; gives its id on the engine.

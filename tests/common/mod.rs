@@ -120,15 +120,21 @@ pub fn need(package: &str, command: &mut Command) -> Said {
 
 /// A program of the virtual environment that `scripts/python-tools` makes.
 pub fn python_tool(name: &str) -> Command {
+    let program = Path::new("venv/bin").join(name);
+    Command::new(prepared(&program, "python-tools"))
+}
+
+/// A file below the target directory that a script of ours makes before the tests.
+pub fn prepared(name: &Path, script: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let target = target.unwrap_or_else(|| root().join("target"));
-    let program = target.join("venv/bin").join(name);
+    let path = target.join(name);
     assert!(
-        program.exists(),
-        "{}: missing: `make test` makes it with scripts/python-tools",
-        program.display()
+        path.exists(),
+        "{}: missing: `make test` makes it with scripts/{script}",
+        path.display()
     );
-    Command::new(program)
+    path
 }
 
 /// `docker` with arguments; must succeed.

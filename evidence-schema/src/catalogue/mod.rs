@@ -134,10 +134,11 @@ pub const IMAGE_FILES: &[&str] = &[
     "/tki-sandbox",
 ];
 
-/// What may be found below /dev.
+/// What may be found below /dev. Runtimes link `core` or `kcore` to /proc/kcore,
+/// where the kernel has it and they mask it.
 pub const DEVICES: &[&str] = &[
-    "console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr",
-    "stdin", "stdout", "tty", "urandom", "zero",
+    "console", "core", "fd", "full", "kcore", "mqueue", "null", "ptmx", "pts", "random", "shm",
+    "stderr", "stdin", "stdout", "tty", "urandom", "zero",
 ];
 
 /// The host name inside.

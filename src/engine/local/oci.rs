@@ -43,6 +43,8 @@ pub struct Way {
     /// By real root. For others limits are set by the keeper, devices are binds,
     /// and there is no /sys, which some hosts let nobody else mount.
     pub root: bool,
+    /// Control groups are of version 2.
+    pub unified: bool,
 }
 
 /// The bundle's config.json.
@@ -77,7 +79,7 @@ pub fn config(settings: &Settings, arguments: &[String], way: &Way) -> Value {
     let mut annotations = json!({});
     if way.root {
         linux["devices"] = json!(devices(settings));
-        linux["resources"] = resources(settings);
+        linux["resources"] = resources(settings, way.unified);
     } else {
         annotations[BECOMES] = json!(settings.user);
     }
@@ -202,7 +204,7 @@ fn devices(settings: &Settings) -> Vec<Value> {
         .collect()
 }
 
-fn resources(settings: &Settings) -> Value {
+fn resources(settings: &Settings, unified: bool) -> Value {
     let mut resources = json!({
         "devices": [{ "allow": false, "access": "rwm" }],
     });
@@ -213,6 +215,11 @@ fn resources(settings: &Settings) -> Value {
         resources["memory"] = json!({ "limit": settings.memory_bytes });
         if settings.memory_swap_bytes > 0 {
             resources["memory"]["swap"] = json!(settings.memory_swap_bytes);
+            if unified {
+                // For libcontainer no swap at all is no limit of swap.
+                let swap = settings.memory_swap_bytes - settings.memory_bytes;
+                resources["unified"] = json!({ "memory.swap.max": swap.to_string() });
+            }
         }
     }
     if settings.cpu_quota_us > 0 {
@@ -375,6 +382,7 @@ mod tests {
             true,
         );
         let way = |root| Way {
+            unified: false,
             group: "/x".into(),
             counters: None,
             root,

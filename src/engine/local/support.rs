@@ -113,7 +113,7 @@ impl Support {
                 version: 2,
                 pids: offers("pids"),
                 memory: offers("memory"),
-                swap: offers("memory").is_some(),
+                swap: offers("memory").is_some() && Path::new("/proc/swaps").exists(),
                 cpu: offers("cpu"),
             };
             let some = found.pids.is_some() || found.memory.is_some() || found.cpu.is_some();

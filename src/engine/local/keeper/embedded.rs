@@ -130,6 +130,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
             group: format!("/{}", job.name),
             counters: limited.then(|| cgroup::counters(&job.name)),
             root: true,
+            unified: job.support.version == 2,
         };
         return Ok((way, OurGroups::Named(job)));
     }
@@ -153,6 +154,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
         },
         counters: shown.map(|(source, _)| source),
         root: false,
+        unified: !hidden,
     };
     let groups = OurGroups::Delegated {
         groups,
