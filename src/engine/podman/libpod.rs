@@ -75,6 +75,9 @@ pub async fn host(raw: &Raw) -> Result<Host, EngineError> {
 pub struct Listed {
     /// Its id.
     pub id: String,
+    /// Its names.
+    #[serde(default)]
+    pub names: Option<Vec<String>>,
     /// Its labels.
     #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
@@ -102,6 +105,21 @@ impl Listed {
 pub async fn containers(raw: &Raw) -> Result<Vec<Listed>, EngineError> {
     let found: Option<Vec<Listed>> = raw.get(&format!("{API}/containers/json?all=true")).await?;
     Ok(found.unwrap_or_default())
+}
+
+/// Every container, and every one that is in the storage and of which Podman
+/// knows nothing else (state `storage`).
+pub async fn containers_and_storage(raw: &Raw) -> Result<Vec<Listed>, EngineError> {
+    let target = format!("{API}/containers/json?all=true&external=true");
+    // It fails over a container that is removed while it looks.
+    for _ in 0..20 {
+        match raw.get::<Option<Vec<Listed>>>(&target).await {
+            Err(EngineError::Refused { .. }) => {}
+            other => return other.map(Option::unwrap_or_default),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    containers(raw).await
 }
 
 /// What Podman holds, without containers that carry `label`.

@@ -6,11 +6,14 @@ mod configured;
 mod facts;
 pub mod libpod;
 mod monitors;
+mod names;
 mod place;
 mod profile;
+mod runtimes;
 mod service;
 mod session;
 mod spec;
+mod strays;
 
 pub use place::Place;
 
@@ -22,6 +25,8 @@ use crate::engine::contract::{
 use crate::engine::error::EngineError;
 use crate::image::Image;
 use bollard::ClientVersion;
+use libpod::Listed;
+use names::run_of;
 use std::sync::Arc;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
@@ -125,22 +130,43 @@ impl Engine for PodmanEngine {
     }
 
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
-        let asked = libpod::containers(&self.place.raw);
-        let found = self.api.driver.run("GET /libpod/containers", asked)?;
-        let ours = found.into_iter().filter_map(|container| {
-            let run_id = container.label(LABEL_RUN)?.clone();
-            let deadline = container.label(LABEL_DEADLINE);
-            Some(Leftover {
-                run_id,
-                deadline: deadline.and_then(|at| at.parse().ok()),
-                state: container.state,
-                id: container.id,
-            })
-        });
-        Ok(ours.collect())
+        let asked = libpod::containers_and_storage(&self.place.raw);
+        let listed = self.api.driver.run("GET /libpod/containers", asked)?;
+        let ids: Vec<String> = listed.iter().map(|one| one.id.clone()).collect();
+        let mut found: Vec<Leftover> = listed.into_iter().filter_map(leftover).collect();
+        found.extend(strays::unlisted(&ids));
+        Ok(found)
     }
 
     fn remove(&mut self, id: &str) -> Result<(), EngineError> {
-        self.api.remove(id)
+        let removed = self.api.remove(id);
+        strays::end(id);
+        match removed {
+            // What was in the way may be gone now.
+            Err(EngineError::Refused { .. }) => self.api.remove(id),
+            other => other,
+        }
     }
+}
+
+/// A container in Podman's list, if it is ours. One that is only in the storage
+/// has no labels, but its name.
+fn leftover(container: Listed) -> Option<Leftover> {
+    let (run_id, deadline) = match container.label(LABEL_RUN) {
+        Some(run_id) => {
+            let deadline = container.label(LABEL_DEADLINE);
+            (run_id.clone(), deadline.and_then(|at| at.parse().ok()))
+        }
+        None if container.state == "storage" => {
+            let run = container.names.iter().flatten().find_map(|n| run_of(n))?;
+            (run.id, Some(run.nobodys_after))
+        }
+        None => return None,
+    };
+    Some(Leftover {
+        run_id,
+        deadline,
+        state: container.state,
+        id: container.id,
+    })
 }

@@ -24,18 +24,21 @@ impl Monitors {
         let Some(pid) = positive.and_then(Pid::from_raw) else {
             return;
         };
-        // The name is read once the process is held, so that it is this one's.
-        let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else {
-            return;
-        };
-        let name = std::fs::read(format!("/proc/{}/comm", pid.as_raw_nonzero()));
-        if name.is_ok_and(|name| name == b"conmon\n") {
+        if let Some(held) = hold(pid) {
             self.0
                 .lock()
                 .unwrap_or_else(|poisoned| poisoned.into_inner())
                 .push(held);
         }
     }
+}
+
+/// Holds a process if it is called like a monitor. The name is read once the
+/// process is held, so that it is this one's.
+pub fn hold(pid: Pid) -> Option<OwnedFd> {
+    let held = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    let name = std::fs::read(format!("/proc/{}/comm", pid.as_raw_nonzero()));
+    name.is_ok_and(|name| name == b"conmon\n").then_some(held)
 }
 
 impl Drop for Monitors {

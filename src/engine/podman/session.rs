@@ -2,7 +2,7 @@
 
 use super::configured::{self, Description, Oci};
 use super::profile::ProfileFile;
-use super::{Place, libpod, spec};
+use super::{Place, libpod, spec, strays};
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
 use crate::engine::contract::{Configured, Ended, Launch, Session};
@@ -25,13 +25,21 @@ pub fn launch<'a>(
         _ => Some(ProfileFile::write(&launch.folder, &launch.seccomp)?),
     };
     let spec = spec::spec(launch, file.as_ref().map(ProfileFile::path));
-    let mut container = Container::create(
+    let container = Container::create(
         api,
         &launch.name,
         "POST /libpod/containers/create",
         libpod::create(raw, &launch.name, spec.to_string().into()),
     )?;
     let id = container.id.clone();
+    let mut session = PodmanSession {
+        container,
+        rest: Rest(Some(id.clone())),
+        place,
+        profile: None,
+        runtime: launch.runtime.clone(),
+    };
+    let container = &mut session.container;
     // Attaching would do the same, and say less about what went wrong.
     container
         .api
@@ -41,24 +49,33 @@ pub fn launch<'a>(
     container.start()?;
     // Podman has read the file at some moment between then and now. If it is
     // still the same, that is what Podman has read.
-    let profile = match file {
+    session.profile = match file {
         None => None,
         Some(file) => Some((file.path().display().to_string(), file.read_again()?)),
     };
-    Ok(Box::new(PodmanSession {
-        container,
-        place,
-        profile,
-        runtime: launch.runtime.clone(),
-    }))
+    Ok(Box::new(session))
 }
 
 struct PodmanSession<'a> {
     container: Container<'a>,
+    rest: Rest,
     place: &'a Place,
     /// The path that Podman was given, and what stood there after the start.
     profile: Option<(String, Vec<u8>)>,
     runtime: Option<String>,
+}
+
+/// What may be left of a container that did not come to its end: a part of
+/// Podman's may have been killed. Dropped after the container, which Podman has
+/// then removed if it could.
+struct Rest(Option<String>);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        if let Some(id) = &self.0 {
+            strays::end(id);
+        }
+    }
 }
 
 impl PodmanSession<'_> {
@@ -143,6 +160,10 @@ impl Session for PodmanSession<'_> {
 
     fn finish(&mut self) -> Result<Ended, EngineError> {
         let id = self.container.id.clone();
-        self.container.finish_by(libpod::end(&self.place.raw, &id))
+        let ended = self
+            .container
+            .finish_by(libpod::end(&self.place.raw, &id))?;
+        self.rest.0 = None;
+        Ok(ended)
     }
 }
