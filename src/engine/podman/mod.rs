@@ -19,14 +19,12 @@ pub use place::Place;
 
 use crate::engine::api::Api;
 use crate::engine::contract::{
-    Engine, GateKind, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session,
-    Surroundings,
+    Engine, GateKind, ImageNames, LABEL_RUN, Launch, Leftover, Session, Surroundings,
 };
 use crate::engine::error::EngineError;
 use crate::image::Image;
 use bollard::ClientVersion;
 use libpod::Listed;
-use names::run_of;
 use std::sync::Arc;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
@@ -133,8 +131,15 @@ impl Engine for PodmanEngine {
         let asked = libpod::containers_and_storage(&self.place.raw);
         let listed = self.api.driver.run("GET /libpod/containers", asked)?;
         let ids: Vec<String> = listed.iter().map(|one| one.id.clone()).collect();
-        let mut found: Vec<Leftover> = listed.into_iter().filter_map(leftover).collect();
-        found.extend(strays::unlisted(&ids));
+        let mut found: Vec<Leftover> = listed.into_iter().filter_map(Listed::leftover).collect();
+        let strays = strays::unlisted(&ids);
+        if !strays.is_empty() {
+            // Another Podman of this user, with another storage, lists its own.
+            let asked = libpod::storage(&self.place.raw);
+            let storage = self.api.driver.run("GET /libpod/info", asked)?;
+            let own = strays.into_iter().filter(|stray| stray.is_in(&storage));
+            found.extend(own.map(|stray| stray.leftover));
+        }
         Ok(found)
     }
 
@@ -147,26 +152,4 @@ impl Engine for PodmanEngine {
             other => other,
         }
     }
-}
-
-/// A container in Podman's list, if it is ours. One that is only in the storage
-/// has no labels, but its name.
-fn leftover(container: Listed) -> Option<Leftover> {
-    let (run_id, deadline) = match container.label(LABEL_RUN) {
-        Some(run_id) => {
-            let deadline = container.label(LABEL_DEADLINE);
-            (run_id.clone(), deadline.and_then(|at| at.parse().ok()))
-        }
-        None if container.state == "storage" => {
-            let run = container.names.iter().flatten().find_map(|n| run_of(n))?;
-            (run.id, Some(run.nobodys_after))
-        }
-        None => return None,
-    };
-    Some(Leftover {
-        run_id,
-        deadline,
-        state: container.state,
-        id: container.id,
-    })
 }

@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct State {
     /// Its id.
     pub id: String,
+    /// The directory that it was made from.
+    pub bundle: PathBuf,
     /// Podman's and ours.
     #[serde(default)]
     pub annotations: BTreeMap<String, String>,
@@ -133,8 +135,8 @@ mod tests {
     fn annotations_are_read_and_may_be_missing() {
         let read = |text| serde_json::from_str::<State>(text).unwrap();
         let text = r#"{"ociVersion":"1.0.2-dev","id":"ab","pid":0,"status":"stopped",
-            "annotations":{"dev.tki.attest.run":"x"},"owner":""}"#;
+            "bundle":"/b","annotations":{"dev.tki.attest.run":"x"},"owner":""}"#;
         assert_eq!(read(text).annotations["dev.tki.attest.run"], "x");
-        assert!(read(r#"{"id":"ab"}"#).annotations.is_empty());
+        assert!(read(r#"{"id":"ab","bundle":"/b"}"#).annotations.is_empty());
     }
 }

@@ -7,8 +7,12 @@ use crate::engine::api::Api;
 use crate::engine::api::container::Container;
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
+use crate::engine::process::wait_for;
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
 
 /// The most that an OCI configuration may have.
 const MAX_CONFIG: u64 = 4 << 20;
@@ -36,6 +40,7 @@ pub fn launch<'a>(
         container,
         rest: Rest(Some(id.clone())),
         place,
+        monitor: None,
         profile: None,
         runtime: launch.runtime.clone(),
     };
@@ -59,6 +64,8 @@ pub fn launch<'a>(
 struct PodmanSession<'a> {
     container: Container<'a>,
     rest: Rest,
+    /// Its monitor, once that is known.
+    monitor: Option<Arc<OwnedFd>>,
     place: &'a Place,
     /// The path that Podman was given, and what stood there after the start.
     profile: Option<(String, Vec<u8>)>,
@@ -125,7 +132,7 @@ impl Session for PodmanSession<'_> {
             reason: format!("its description of the container cannot be read: {error}"),
         };
         let described: Description = serde_json::from_value(found.clone()).map_err(unread)?;
-        self.place.monitors.watch(described.state.conmon_pid);
+        self.monitor = self.place.monitors.watch(described.state.conmon_pid);
         self.check_runtime(&described.oci_runtime)?;
         let config = self.oci_config(&described.oci_config_path)?;
         let config: serde_json::Value = serde_json::from_str(&config).map_err(unread)?;
@@ -160,9 +167,14 @@ impl Session for PodmanSession<'_> {
 
     fn finish(&mut self) -> Result<Ended, EngineError> {
         let id = self.container.id.clone();
-        let ended = self
-            .container
-            .finish_by(libpod::end(&self.place.raw, &id))?;
+        let monitor = self.monitor.take();
+        // One that was not there any more when it was looked for is gone as well.
+        let is_gone = || {
+            let monitor = monitor.as_ref();
+            monitor.is_none_or(|monitor| wait_for(monitor.as_fd(), Instant::now()))
+        };
+        let ending = libpod::end(&self.place.raw, &id, is_gone);
+        let ended = self.container.finish_by(ending)?;
         self.rest.0 = None;
         Ok(ended)
     }

@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_s
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a monitor may go on by itself: one whose container has ended starts
@@ -22,43 +23,60 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long a process may take to end that was made to.
 const END: Duration = Duration::from_secs(5);
 
-/// Containers of ours that still are something and that Podman does not list.
-pub fn unlisted(listed: &[String]) -> Vec<Leftover> {
-    let is_listed = |id: &String| listed.contains(id);
-    let mut found = BTreeMap::new();
-    let mut monitors = our_monitors();
-    monitors.retain(|monitor| !is_listed(&monitor.container));
-    let until = Instant::now() + GRACE;
-    for monitor in monitors {
-        if !monitor.has_ended_by(until) {
-            let left = leftover(monitor.container, monitor.run.id, monitor.run.nobodys_after);
-            found.insert(left.id.clone(), left);
-        }
-    }
-    for state in runtimes::states(listed) {
-        if let Some((run_id, deadline)) = labelled(&state.annotations) {
-            let left = leftover(state.id.clone(), run_id, deadline);
-            found.insert(state.id, left);
-        }
-    }
-    found.into_values().collect()
+/// A container of ours that still is something and that Podman does not list.
+#[derive(Debug)]
+pub struct Stray {
+    /// What is left.
+    pub leftover: Leftover,
+    bundle: PathBuf,
 }
 
-fn leftover(id: String, run_id: String, deadline: u64) -> Leftover {
-    Leftover {
-        id,
-        run_id,
-        state: "unlisted".into(),
-        deadline: Some(deadline),
+impl Stray {
+    /// It was made by the Podman whose storage this is.
+    pub fn is_in(&self, storage: &Path) -> bool {
+        self.bundle.starts_with(storage)
+    }
+}
+
+/// Containers of ours that Podman does not list.
+pub fn unlisted(listed: &[String]) -> Vec<Stray> {
+    let mut monitors = our_monitors();
+    monitors.retain(|monitor| !listed.contains(&monitor.watched.container));
+    let until = Instant::now() + GRACE;
+    monitors.retain(|monitor| !monitor.has_ended_by(until));
+    let watched = monitors.into_iter().map(|monitor| monitor.watched);
+    let watched = watched.map(|it| stray(it.container, it.bundle, it.run));
+    let kept = runtimes::states(listed).into_iter().filter_map(|state| {
+        let run = labelled(&state.annotations)?;
+        Some(stray(state.id, state.bundle, run))
+    });
+    // What the runtime was told is more exact.
+    let strays = watched.chain(kept);
+    let by_id = strays.map(|stray| (stray.leftover.id.clone(), stray));
+    by_id.collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+fn stray(id: String, bundle: PathBuf, run: Run) -> Stray {
+    Stray {
+        leftover: Leftover {
+            id,
+            run_id: run.id,
+            state: "unlisted".into(),
+            deadline: Some(run.nobodys_after),
+        },
+        bundle,
     }
 }
 
 /// The run and the deadline of a container, which its runtime was told as well.
-fn labelled(annotations: &BTreeMap<String, String>) -> Option<(String, u64)> {
-    let run_id = annotations.get(LABEL_RUN)?;
-    run_of(&format!("{NAME_PREFIX}{run_id}")).filter(|run| run.id == *run_id)?;
-    let deadline = annotations.get(LABEL_DEADLINE)?.parse().ok()?;
-    Some((run_id.clone(), deadline))
+fn labelled(annotations: &BTreeMap<String, String>) -> Option<Run> {
+    let id = annotations.get(LABEL_RUN)?;
+    let run = run_of(&format!("{NAME_PREFIX}{id}")).filter(|run| run.id == *id)?;
+    let nobodys_after = annotations.get(LABEL_DEADLINE)?.parse().ok()?;
+    Some(Run {
+        nobodys_after,
+        ..run
+    })
 }
 
 /// Ends what is left of a container of ours that Podman has removed, or cannot
@@ -68,7 +86,7 @@ pub fn end(id: &str) {
         return;
     }
     let mut monitors = our_monitors();
-    monitors.retain(|monitor| monitor.container == id);
+    monitors.retain(|monitor| monitor.watched.container == id);
     let until = Instant::now() + GRACE;
     for monitor in monitors {
         if !monitor.has_ended_by(until) {
@@ -84,7 +102,14 @@ pub fn end(id: &str) {
 struct Monitor {
     held: OwnedFd,
     pid: Pid,
+    watched: Watched,
+}
+
+/// What a monitor's command line tells.
+#[derive(Debug, PartialEq, Eq)]
+struct Watched {
     container: String,
+    bundle: PathBuf,
     run: Run,
 }
 
@@ -97,13 +122,8 @@ impl Monitor {
         let folder = format!("/proc/{}", pid.as_raw_nonzero());
         let owner = std::fs::metadata(&folder).ok()?.uid();
         let line = std::fs::read(format!("{folder}/cmdline")).ok()?;
-        let (container, run) = watched_by(&line)?;
-        (owner == geteuid().as_raw()).then_some(Self {
-            held,
-            pid,
-            container,
-            run,
-        })
+        let watched = watched_by(&line)?;
+        (owner == geteuid().as_raw()).then_some(Self { held, pid, watched })
     }
 
     fn has_ended_by(&self, until: Instant) -> bool {
@@ -147,7 +167,7 @@ fn our_monitors() -> Vec<Monitor> {
 }
 
 /// The container that a monitor was started for, from its command line.
-fn watched_by(line: &[u8]) -> Option<(String, Run)> {
+fn watched_by(line: &[u8]) -> Option<Watched> {
     let line = std::str::from_utf8(line).ok()?;
     // What it is to start in the end has options of its own.
     let words = line.split('\0');
@@ -160,7 +180,11 @@ fn watched_by(line: &[u8]) -> Option<(String, Run)> {
         value.filter(|_| values.next().is_none())
     };
     let container = value("-c").filter(|id| runtimes::is_id(id))?;
-    Some((container.to_owned(), run_of(value("-n")?)?))
+    Some(Watched {
+        container: container.to_owned(),
+        bundle: value("-b")?.into(),
+        run: run_of(value("-n")?)?,
+    })
 }
 
 /// The process is the runtime's, and a child of that parent.
@@ -179,8 +203,7 @@ fn is_runtime_of(child: Pid, parent: i32) -> bool {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::ExitStatusExt;
-    use std::path::Path;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::{Child, Command};
 
     const NAME: &str = "tki-attest-20261116t113832z-ee16ab8f";
@@ -197,6 +220,8 @@ mod tests {
             id,
             "-r",
             "/usr/bin/runc",
+            "-b",
+            "/storage/bundle",
             "-n",
             name,
             "--exit-dir",
@@ -215,9 +240,10 @@ mod tests {
     #[test]
     fn a_monitor_is_ours_by_its_name_alone() {
         let id = "ab".repeat(32);
-        let (container, run) = watched_by(&line(&id, NAME)).unwrap();
-        assert_eq!(container, id);
-        assert_eq!(run.id, "20261116t113832z-ee16ab8f");
+        let watched = watched_by(&line(&id, NAME)).unwrap();
+        assert_eq!(watched.container, id);
+        assert_eq!(watched.bundle, Path::new("/storage/bundle"));
+        assert_eq!(watched.run.id, NAME[11..]);
         for (id, name) in [
             (id.as_str(), "postgres"),
             (&id, ""),
@@ -244,7 +270,8 @@ mod tests {
             labelled(&pairs.collect())
         };
         let (run, deadline) = ((LABEL_RUN, &NAME[11..]), (LABEL_DEADLINE, "7"));
-        assert_eq!(of(&[run, deadline]), Some((run.1.to_owned(), 7)));
+        let told = of(&[run, deadline]).unwrap();
+        assert_eq!((told.id.as_str(), told.nobodys_after), (run.1, 7));
         assert_eq!(of(&[run]), None);
         assert_eq!(of(&[deadline]), None);
         assert_eq!(of(&[(LABEL_RUN, "mine"), deadline]), None);
@@ -253,7 +280,9 @@ mod tests {
 
     /// A process called like a monitor, with a child called like a runtime. Both
     /// wait for ever.
-    fn impostor(folder: &Path, id: &str, name: &str) -> (Child, OwnedFd) {
+    fn impostor(folder: &Path, user: u32, id: &str, name: &str) -> (Child, OwnedFd) {
+        let open = || std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder, open()).unwrap();
         let wait = folder.join("wait");
         let scripts = [
             ("conmon", format!("{}/runc & wait", folder.display())),
@@ -261,8 +290,7 @@ mod tests {
         ];
         for (name, text) in scripts {
             std::fs::write(folder.join(name), format!("#!/bin/sh\n{text}\n")).unwrap();
-            let open = std::fs::Permissions::from_mode(0o755);
-            std::fs::set_permissions(folder.join(name), open).unwrap();
+            std::fs::set_permissions(folder.join(name), open()).unwrap();
         }
         assert!(
             Command::new("mkfifo")
@@ -272,7 +300,8 @@ mod tests {
                 .success()
         );
         let child = Command::new(folder.join("conmon"))
-            .args(["-c", id, "-n", name])
+            .args(["-c", id, "-n", name, "-b", "/storage/bundle"])
+            .uid(user)
             .spawn()
             .unwrap();
         let runtime = runtime_of(child.id().cast_signed());
@@ -295,14 +324,21 @@ mod tests {
 
     #[test]
     fn a_stray_is_ended_and_nothing_of_others() {
-        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let folder = |number: usize| folders[number].path();
         let id = "c1".repeat(32);
-        let (mut ours, our_runtime) = impostor(folders[0].path(), &id, NAME);
-        let (mut foreign, foreign_runtime) = impostor(folders[1].path(), &id, "postgres");
+        let us = geteuid();
+        let (mut ours, our_runtime) = impostor(folder(0), us.as_raw(), &id, NAME);
+        let mut foreign = vec![impostor(folder(1), us.as_raw(), &id, "postgres")];
+        if us.is_root() {
+            foreign.push(impostor(folder(2), 58713, &id, NAME));
+        }
         let is_found = |listed: &[String]| {
             let found = unlisted(listed);
-            let mut found = found.iter().filter(|left| left.id == id);
-            found.next().map(|left| left.run_id.clone())
+            let mut found = found.iter().filter(|stray| stray.leftover.id == id);
+            let stray = found.next()?;
+            assert!(stray.is_in(Path::new("/storage")) && !stray.is_in(Path::new("/stor")));
+            Some(stray.leftover.run_id.clone())
         };
         assert_eq!(is_found(&[]).as_deref(), Some(&NAME[11..]));
         assert_eq!(is_found(std::slice::from_ref(&id)), None);
@@ -313,10 +349,12 @@ mod tests {
         let now = Instant::now;
         assert!(wait_for(our_runtime.as_fd(), now()));
         assert_eq!(ours.wait().unwrap().signal(), Some(9));
-        assert!(!wait_for(foreign_runtime.as_fd(), now()));
-        assert!(foreign.try_wait().unwrap().is_none());
-        foreign.kill().unwrap();
-        foreign.wait().unwrap();
-        pidfd_send_signal(&foreign_runtime, Signal::KILL).unwrap();
+        for (mut monitor, runtime) in foreign {
+            assert!(!wait_for(runtime.as_fd(), now()));
+            assert!(monitor.try_wait().unwrap().is_none());
+            monitor.kill().unwrap();
+            monitor.wait().unwrap();
+            pidfd_send_signal(&runtime, Signal::KILL).unwrap();
+        }
     }
 }
