@@ -86,7 +86,8 @@ impl Copy {
             }
         }
         // What the runtimes of Podman's containers keep about them.
-        for place in ["/run/runc", "/run/crun"] {
+        let runtimes = ["/run/runc", "/run/crun"].into_iter();
+        for place in runtimes.filter(|_| self.groups == "/libpod") {
             for entry in fs::read_dir(place).into_iter().flatten().flatten() {
                 listing.add("state", &entry.path().to_string_lossy());
             }

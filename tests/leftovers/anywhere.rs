@@ -4,7 +4,7 @@
 //! keeper is the engine and holds the gate; see `local`.)
 
 use crate::common::listing::{Copy, Moments, kill_run, length, strike};
-use crate::common::podman::{processes, whole_podman};
+use crate::common::podman::{private_storage, processes, whole_podman};
 use crate::common::private_engine::PrivateEngine;
 use crate::common::{eventually, need, run, tool, whole_engine};
 use rustix::process::{Pid, Signal, kill_process};
@@ -73,13 +73,7 @@ fn clean(mut tool: Command, arguments: &[&str]) {
 fn on_podman_nothing_is_left_wherever_a_kill_strikes() {
     let _alone = (whole_engine(), whole_podman());
     let copy = Copy::new("/libpod");
-    let configuration = copy.place("storage.conf");
-    let text = format!(
-        "[storage]\ndriver = \"overlay\"\nrunroot = \"{}\"\ngraphroot = \"{}\"\n",
-        copy.place("run").display(),
-        copy.place("storage").display()
-    );
-    fs::write(&configuration, text).unwrap();
+    let configuration = private_storage(&copy.place(""));
     let out = copy.place("out");
     let with_storage = |mut command: Command| {
         command.env("CONTAINERS_STORAGE_CONF", &configuration);
