@@ -42,7 +42,7 @@ impl Podman {
 
     /// A container that waits to be started, and its monitor.
     fn waiting(&self, name: &str) -> Waiting {
-        let fixed = "create --network none --pids-limit 8 --ulimit nofile=64:64 \
+        let fixed = "create --network none --ipc none --pids-limit 8 --ulimit nofile=64:64 \
                      --ulimit nproc=64:64 --name";
         let mut arguments: Vec<&str> = fixed.split_whitespace().collect();
         arguments.extend([name, "tki-inspector:attest", "probe"]);
