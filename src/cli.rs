@@ -1,5 +1,6 @@
 //! The command line: what may be said, and what is said about it.
 
+use crate::engine::contract::LONGEST_RUN;
 use crate::engine::gate::GateChoice;
 use crate::report::table::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -403,8 +404,8 @@ pub struct CleanArgs {
 
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse() {
-        Ok(seconds @ 1..=600) => Ok(Duration::from_secs(seconds)),
-        _ => Err("a number of seconds between 1 and 600".into()),
+        Ok(seconds @ 1..=LONGEST_RUN) => Ok(Duration::from_secs(seconds)),
+        _ => Err(format!("a number of seconds between 1 and {LONGEST_RUN}")),
     }
 }
 

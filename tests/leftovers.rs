@@ -5,6 +5,8 @@
 mod anywhere;
 /// `clean`: what it removes and what it keeps.
 mod clean;
+/// What Podman has forgotten.
+mod forgotten;
 /// SIGINT and SIGTERM at every stage.
 mod interrupted;
 /// `kill -9` of the tool, and of the engine.

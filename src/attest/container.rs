@@ -4,7 +4,7 @@ use crate::attest::interface;
 use crate::attest::janitor::Janitor;
 use crate::attest::outside;
 use crate::attest::scratch::{self, Scratch};
-use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
+use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX};
 use crate::engine::gate::Doorway;
 use crate::engine::gate::GateChoice;
 use crate::engine::{Configured, Ended, Engine, EngineError, GateKind, Launch, Session};
@@ -222,7 +222,7 @@ fn open_doorway(scratch: &Scratch, launch: &mut Launch) -> Result<Doorway, Failu
 fn launch(job: &Job, name: &str, settings: Settings) -> Launch {
     let role = job.control.map_or("probe", |_| "control");
     Launch {
-        name: format!("tki-attest-{name}"),
+        name: format!("{NAME_PREFIX}{name}"),
         labels: vec![
             (LABEL_RUN.into(), job.run_id.into()),
             (LABEL_ROLE.into(), role.into()),

@@ -6,6 +6,10 @@ use std::path::PathBuf;
 use tki_evidence::evidence::{GateReport, Holdings, Runtime};
 use tki_evidence::settings::Settings;
 
+/// How the name of every container of ours begins; the run's id follows.
+pub const NAME_PREFIX: &str = "tki-attest-";
+/// The longest that a run may take, in seconds.
+pub const LONGEST_RUN: u64 = 600;
 /// The label that every container of ours carries, with the run's id.
 pub const LABEL_RUN: &str = "dev.tki.attest.run";
 /// `probe` or `control`.
@@ -51,10 +55,11 @@ pub trait Engine: Send {
     /// How an exec gate is put before a container here.
     fn gate_kind(&self) -> GateKind;
 
-    /// Containers that carry our label.
+    /// Containers that carry our label, and what is left of some that the engine
+    /// has forgotten.
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError>;
 
-    /// Removes a container that carries our label.
+    /// Removes one of these.
     fn remove(&mut self, id: &str) -> Result<(), EngineError>;
 }
 
@@ -180,7 +185,7 @@ pub struct Ended {
     pub status: Option<i64>,
 }
 
-/// A container that carries our label.
+/// A container of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// Its id.

@@ -18,15 +18,16 @@ pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     child.try_wait().ok().flatten()
 }
 
-/// Waits until a process that is held has ended, or until then.
-pub fn wait_for(held: BorrowedFd, until: Instant) {
+/// Waits until a process that is held has ended, or until then; tells whether it
+/// has.
+pub fn wait_for(held: BorrowedFd, until: Instant) -> bool {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).unwrap_or_default();
         let mut ended = [PollFd::from_borrowed_fd(held, PollFlags::IN)];
         match poll(&mut ended, Some(&timeout)) {
             Err(rustix::io::Errno::INTR) => {}
-            _ => return,
+            answer => return answer.is_ok_and(|ended| ended > 0),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::attest::run::new_run_id;
 use crate::clock;
-use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
+use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX};
 use crate::image::Image;
 use crate::survey::call::{Call, Redactor};
 use crate::survey::http::{Address, Answer, HttpError, Request, exchange};
@@ -279,7 +279,7 @@ fn try_create(client: &Client, image: &Image, look: &mut Look) -> Created {
 }
 
 fn create(client: &Client, run_id: &str, now: u64, image: &str, calls: &mut Vec<Call>) -> Created {
-    let name = format!("tki-attest-{run_id}");
+    let name = format!("{NAME_PREFIX}{run_id}");
     let body = json!({
         "Image": image,
         "Cmd": ["probe"],

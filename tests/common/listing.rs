@@ -85,6 +85,13 @@ impl Copy {
                 }
             }
         }
+        // What the runtimes of Podman's containers keep about them.
+        let runtimes = ["/run/runc", "/run/crun"].into_iter();
+        for place in runtimes.filter(|_| self.groups == "/libpod") {
+            for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+                listing.add("state", &entry.path().to_string_lossy());
+            }
+        }
         listing.add_groups(self.groups, Path::new("/sys/fs/cgroup"), 0);
         listing.add_processes(&folder);
         listing

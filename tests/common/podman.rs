@@ -32,6 +32,19 @@ pub fn podman(arguments: &[&str]) -> String {
     said.stdout.trim().to_owned()
 }
 
+/// A storage in a directory, in which nobody else's containers are. Podman uses the
+/// one that `CONTAINERS_STORAGE_CONF` names: this file.
+pub fn private_storage(folder: &Path) -> PathBuf {
+    let configuration = folder.join("storage.conf");
+    let text = format!(
+        "[storage]\ndriver = \"overlay\"\nrunroot = \"{}\"\ngraphroot = \"{}\"\n",
+        folder.join("run").display(),
+        folder.join("storage").display()
+    );
+    fs::write(&configuration, text).unwrap();
+    configuration
+}
+
 /// A service of the test's own, with a runtime of its choice.
 pub struct PodmanService {
     daemon: Child,

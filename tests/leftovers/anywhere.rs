@@ -4,7 +4,7 @@
 //! keeper is the engine and holds the gate; see `local`.)
 
 use crate::common::listing::{Copy, Moments, kill_run, length, strike};
-use crate::common::podman::{processes, whole_podman};
+use crate::common::podman::{private_storage, processes, whole_podman};
 use crate::common::private_engine::PrivateEngine;
 use crate::common::{eventually, need, run, tool, whole_engine};
 use rustix::process::{Pid, Signal, kill_process};
@@ -73,13 +73,7 @@ fn clean(mut tool: Command, arguments: &[&str]) {
 fn on_podman_nothing_is_left_wherever_a_kill_strikes() {
     let _alone = (whole_engine(), whole_podman());
     let copy = Copy::new("/libpod");
-    let configuration = copy.place("storage.conf");
-    let text = format!(
-        "[storage]\ndriver = \"overlay\"\nrunroot = \"{}\"\ngraphroot = \"{}\"\n",
-        copy.place("run").display(),
-        copy.place("storage").display()
-    );
-    fs::write(&configuration, text).unwrap();
+    let configuration = private_storage(&copy.place(""));
     let out = copy.place("out");
     let with_storage = |mut command: Command| {
         command.env("CONTAINERS_STORAGE_CONF", &configuration);
@@ -121,33 +115,9 @@ fn on_podman_nothing_is_left_wherever_a_kill_strikes() {
         while killed < 5 {
             killed += strike(&mut moments, length, command, kill);
             clean(with_storage(tool()), &["--engine", "podman"]);
-            let folder = copy.place("").display().to_string();
-            before.nothing_new(|| copy.look("").without(|what| is_podmans_own(what, &folder)));
+            before.nothing_new(|| copy.look(&containers()));
         }
     }
-    // What such kills left of Podman's is this test's to end.
-    while kill_one(&copy, &["conmon", "--api-version"]) > 0 {}
-    for entry in fs::read_dir("/run/runc").into_iter().flatten().flatten() {
-        let state = fs::read_to_string(entry.path().join("state.json")).unwrap_or_default();
-        if state.contains(&copy.place("storage").display().to_string()) {
-            let mut delete = Command::new("runc");
-            let _ = delete
-                .args(["delete", "--force"])
-                .arg(entry.file_name())
-                .output();
-        }
-    }
-}
-
-/// Podman 4.3 whose service or monitor was killed does not take up again what it was
-/// doing: a monitor that waits for a service that is gone, with a container that was
-/// never started, a layer in its own storage that it does not list, empty groups.
-/// They are Podman's, and are not looked at here; everything else has to go.
-fn is_podmans_own(what: &str, folder: &str) -> bool {
-    what.starts_with(&format!("mount {folder}"))
-        || what.starts_with("process /usr/bin/conmon ")
-        || what.starts_with("namespace ")
-        || (what.starts_with("group ") && what.contains("/libpod"))
 }
 
 /// Kills a process with these arguments that stems from the copy, if there is one.
@@ -160,22 +130,8 @@ fn kill_one(copy: &Copy, words: &[&str]) -> usize {
         if text.contains(folder.trim_end_matches('/'))
             && let Some(pid) = Pid::from_raw(pid)
         {
-            // A container that was never started would wait for ever.
-            let children = format!("/proc/{pid}/task/{pid}/children");
-            let children = fs::read_to_string(children).unwrap_or_default();
-            let struck = usize::from(kill_process(pid, Signal::KILL).is_ok());
-            let children = children.split_whitespace().filter_map(|c| c.parse().ok());
-            for child in children.filter_map(Pid::from_raw) {
-                if read_comm(child).starts_with("runc") {
-                    let _ = kill_process(child, Signal::KILL);
-                }
-            }
-            return struck;
+            return usize::from(kill_process(pid, Signal::KILL).is_ok());
         }
     }
     0
-}
-
-fn read_comm(pid: Pid) -> String {
-    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default()
 }

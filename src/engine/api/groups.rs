@@ -5,7 +5,7 @@ use crate::engine::local::remove_groups;
 use std::path::{Path, PathBuf};
 
 /// Takes away groups of this host that an engine made for the container with this
-/// id. The kernel refuses to take away one that is in use.
+/// id, and ends what is still in them.
 pub fn take_away(id: &str) {
     remove_groups(&of(Path::new("/sys/fs/cgroup"), id));
 }

@@ -4,7 +4,7 @@
 pub mod ask;
 pub mod connect;
 pub mod container;
-mod groups;
+pub mod groups;
 pub mod raw;
 
 use crate::engine::contract::ImageNames;

@@ -112,7 +112,7 @@ impl Drop for LocalEngine {
 }
 
 /// Where a program is.
-fn find_program(name: &str) -> Option<PathBuf> {
+pub fn find_program(name: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
     std::env::split_paths(&paths)
         .filter(|folder| folder.is_absolute())

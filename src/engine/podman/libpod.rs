@@ -1,17 +1,23 @@
 //! Podman's own API, as far as it is needed. What it answers is taken apart
 //! leniently: later versions say more.
 
+use super::names::run_of;
 use crate::engine::api::raw::Raw;
-use crate::engine::contract::ImageNames;
+use crate::engine::contract::{ImageNames, LABEL_DEADLINE, LABEL_RUN, Leftover};
 use crate::engine::error::EngineError;
 use hyper::Method;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 use tki_evidence::evidence::Holdings;
 
 /// The version of the API that is spoken: every Podman from 4.0 on knows it.
 const API: &str = "/v4.0.0/libpod";
+
+/// How long Podman may take to see that a container has ended, once its monitor
+/// has.
+const UNWATCHED: Duration = Duration::from_secs(5);
 
 /// What an engine says when it is greeted.
 #[derive(Clone, Debug)]
@@ -69,12 +75,30 @@ pub async fn host(raw: &Raw) -> Result<Host, EngineError> {
     Ok(info.host)
 }
 
+/// Asks for the directory in which it keeps its containers; as slow a question.
+pub async fn storage(raw: &Raw) -> Result<PathBuf, EngineError> {
+    #[derive(Deserialize)]
+    struct Info {
+        store: Storage,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Storage {
+        graph_root: PathBuf,
+    }
+    let info: Info = raw.get(&format!("{API}/info")).await?;
+    Ok(info.store.graph_root)
+}
+
 /// A container in a list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Listed {
     /// Its id.
     pub id: String,
+    /// Its names.
+    #[serde(default)]
+    pub names: Option<Vec<String>>,
     /// Its labels.
     #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
@@ -92,6 +116,29 @@ impl Listed {
         self.labels.as_ref()?.get(name)
     }
 
+    /// What is to be removed, if it is ours. One that is only in the storage has no
+    /// labels, but its name.
+    pub fn leftover(self) -> Option<Leftover> {
+        let (run_id, deadline) = match self.label(LABEL_RUN) {
+            Some(run_id) => {
+                let deadline = self.label(LABEL_DEADLINE);
+                (run_id.clone(), deadline.and_then(|at| at.parse().ok()))
+            }
+            None if self.state == "storage" => {
+                let mut names = self.names.iter().flatten();
+                let run = names.find_map(|name| run_of(name))?;
+                (run.id, Some(run.nobodys_after))
+            }
+            None => return None,
+        };
+        Some(Leftover {
+            run_id,
+            deadline,
+            state: self.state,
+            id: self.id,
+        })
+    }
+
     /// It has ended.
     fn is_over(&self) -> bool {
         matches!(self.state.as_str(), "exited" | "stopped" | "removing")
@@ -102,6 +149,21 @@ impl Listed {
 pub async fn containers(raw: &Raw) -> Result<Vec<Listed>, EngineError> {
     let found: Option<Vec<Listed>> = raw.get(&format!("{API}/containers/json?all=true")).await?;
     Ok(found.unwrap_or_default())
+}
+
+/// Every container, and every one that is in the storage and of which Podman
+/// knows nothing else (state `storage`).
+pub async fn containers_and_storage(raw: &Raw) -> Result<Vec<Listed>, EngineError> {
+    let target = format!("{API}/containers/json?all=true&external=true");
+    // It fails over a container that is removed while it looks.
+    for _ in 0..20 {
+        match raw.get::<Option<Vec<Listed>>>(&target).await {
+            Err(EngineError::Refused { .. }) => {}
+            other => return other.map(Option::unwrap_or_default),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    containers(raw).await
 }
 
 /// What Podman holds, without containers that carry `label`.
@@ -253,13 +315,30 @@ pub async fn inspect(raw: &Raw, id: &str) -> Result<serde_json::Value, EngineErr
 
 /// Waits until a container has ended, and removes it; gives its status, if
 /// Podman still knows it. Podman's own `wait` would answer only when the
-/// container's monitor has removed it, by starting Podman once more.
-pub async fn end(raw: &Raw, id: &str) -> Result<Option<i64>, EngineError> {
+/// container's monitor has removed it, by starting Podman once more. Of a container
+/// whose monitor was killed Podman never hears that it has ended.
+pub async fn end(
+    raw: &Raw,
+    id: &str,
+    monitor_is_gone: impl Fn() -> bool,
+) -> Result<Option<i64>, EngineError> {
     let pause = || tokio::time::sleep(Duration::from_millis(1));
+    let mut gone_since = None;
     let status = loop {
         match listed(raw, id).await? {
             None => return Ok(None),
             Some(container) if container.is_over() => break container.exit_code,
+            Some(_) if monitor_is_gone() => {
+                let since = *gone_since.get_or_insert_with(Instant::now);
+                if since.elapsed() > UNWATCHED {
+                    return Err(EngineError::Vanished {
+                        host: raw.host.clone(),
+                        request: "waiting for the container's end".into(),
+                        reason: "the container's monitor (conmon) was killed".into(),
+                    });
+                }
+                pause().await;
+            }
             Some(_) => pause().await,
         }
     };
@@ -294,6 +373,26 @@ mod tests {
         {"Id":"9265","RepoTags":["docker.io/library/tki-inspector:attest"],"Digest":"sha256:48cb"},
         {"Id":"1111","RepoTags":["localhost/not-tki-inspector:attest"]}
     ]"#;
+
+    /// As Podman 4.3 answers, cut.
+    const CONTAINERS: &str = r#"[
+        {"Id":"a1","Names":["x"],"Labels":{"dev.tki.attest.run":"r"},"State":"running"},
+        {"Id":"a2","Names":["tki-attest-20261116t113832z-ee16ab8f"],"Labels":null,"State":"storage"},
+        {"Id":"a3","Names":["tki-attest-20261116t113832z-ee16ab8f"],"Labels":null,"State":"running"},
+        {"Id":"a4","Names":["postgres"],"Labels":null,"State":"storage"},
+        {"Id":"a5","Names":null,"State":"storage"}
+    ]"#;
+
+    #[test]
+    fn a_container_is_ours_by_its_label_or_if_it_cannot_have_one_by_its_name() {
+        let listed: Vec<Listed> = serde_json::from_str(CONTAINERS).unwrap();
+        let ours: Vec<Leftover> = listed.into_iter().filter_map(Listed::leftover).collect();
+        let ids: Vec<&str> = ours.iter().map(|one| one.id.as_str()).collect();
+        assert_eq!(ids, ["a1", "a2"]);
+        assert_eq!(ours[0].deadline, None);
+        assert_eq!(ours[1].run_id, "20261116t113832z-ee16ab8f");
+        assert!(ours[1].deadline.is_some());
+    }
 
     #[test]
     fn an_image_is_found_by_its_tag_and_by_either_digest() {

@@ -6,24 +6,27 @@ mod configured;
 mod facts;
 pub mod libpod;
 mod monitors;
+mod names;
 mod place;
 mod profile;
+mod runtimes;
 mod service;
 mod session;
 mod spec;
+mod strays;
 
 pub use place::Place;
 
 use crate::engine::api::Api;
 use crate::engine::api::raw::Raw;
 use crate::engine::contract::{
-    Engine, GateKind, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session,
-    Surroundings,
+    Engine, GateKind, ImageNames, LABEL_RUN, Launch, Leftover, Session, Surroundings,
 };
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
 use bollard::ClientVersion;
+use libpod::Listed;
 use std::sync::Arc;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
@@ -141,22 +144,28 @@ impl Engine for PodmanEngine {
     }
 
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
-        let asked = libpod::containers(&self.place.raw);
-        let found = self.api.driver.run("GET /libpod/containers", asked)?;
-        let ours = found.into_iter().filter_map(|container| {
-            let run_id = container.label(LABEL_RUN)?.clone();
-            let deadline = container.label(LABEL_DEADLINE);
-            Some(Leftover {
-                run_id,
-                deadline: deadline.and_then(|at| at.parse().ok()),
-                state: container.state,
-                id: container.id,
-            })
-        });
-        Ok(ours.collect())
+        let asked = libpod::containers_and_storage(&self.place.raw);
+        let listed = self.api.driver.run("GET /libpod/containers", asked)?;
+        let ids: Vec<String> = listed.iter().map(|one| one.id.clone()).collect();
+        let mut found: Vec<Leftover> = listed.into_iter().filter_map(Listed::leftover).collect();
+        let strays = strays::unlisted(&ids);
+        if !strays.is_empty() {
+            // Another Podman of this user, with another storage, lists its own.
+            let asked = libpod::storage(&self.place.raw);
+            let storage = self.api.driver.run("GET /libpod/info", asked)?;
+            let own = strays.into_iter().filter(|stray| stray.is_in(&storage));
+            found.extend(own.map(|stray| stray.leftover));
+        }
+        Ok(found)
     }
 
     fn remove(&mut self, id: &str) -> Result<(), EngineError> {
-        self.api.remove(id)
+        let removed = self.api.remove(id);
+        strays::end(id);
+        match removed {
+            // What was in the way may be gone now.
+            Err(EngineError::Refused { .. }) => self.api.remove(id),
+            other => other,
+        }
     }
 }

@@ -2,13 +2,17 @@
 
 use super::configured::{self, Description, Oci};
 use super::profile::ProfileFile;
-use super::{Networks, Place, libpod, spec};
+use super::{Networks, Place, libpod, spec, strays};
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
+use crate::engine::process::wait_for;
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
 use tokio::task::JoinHandle;
 
 /// The most that an OCI configuration may have.
@@ -27,7 +31,7 @@ pub fn launch<'a>(
         _ => Some(ProfileFile::write(&launch.folder, &launch.seccomp)?),
     };
     let spec = spec::spec(launch, file.as_ref().map(ProfileFile::path));
-    let mut container = Container::create(
+    let container = Container::create(
         api,
         &launch.name,
         "POST /libpod/containers/create",
@@ -35,6 +39,16 @@ pub fn launch<'a>(
     )?;
     networks.ask(&container.api.driver, raw);
     let id = container.id.clone();
+    let mut session = PodmanSession {
+        container,
+        rest: Rest(Some(id.clone())),
+        place,
+        monitor: None,
+        description: None,
+        profile: None,
+        runtime: launch.runtime.clone(),
+    };
+    let container = &mut session.container;
     // Attaching would do the same, and say less about what went wrong.
     container
         .api
@@ -42,35 +56,43 @@ pub fn launch<'a>(
         .run("POST /libpod/containers/init", libpod::init(raw, &id))?;
     // Podman describes what the runtime has made while it has it started.
     let asked = raw.clone();
-    let description = container
-        .api
-        .driver
-        .spawn(async move { libpod::inspect(&asked, &id).await });
+    let describing = async move { libpod::inspect(&asked, &id).await };
+    session.description = Some(container.api.driver.spawn(describing));
     container.attach()?;
     container.start()?;
     // Podman has read the file at some moment between then and now. If it is
     // still the same, that is what Podman has read.
-    let profile = match file {
+    session.profile = match file {
         None => None,
         Some(file) => Some((file.path().display().to_string(), file.read_again()?)),
     };
-    Ok(Box::new(PodmanSession {
-        container,
-        place,
-        description: Some(description),
-        profile,
-        runtime: launch.runtime.clone(),
-    }))
+    Ok(Box::new(session))
 }
 
 struct PodmanSession<'a> {
     container: Container<'a>,
+    rest: Rest,
+    /// Its monitor, once that is known.
+    monitor: Option<Arc<OwnedFd>>,
     place: &'a Place,
     /// What Podman says about it, asked for and not heard yet.
     description: Option<JoinHandle<Result<serde_json::Value, EngineError>>>,
     /// The path that Podman was given, and what stood there after the start.
     profile: Option<(String, Vec<u8>)>,
     runtime: Option<String>,
+}
+
+/// What may be left of a container that did not come to its end: a part of
+/// Podman's may have been killed. Dropped after the container, which Podman has
+/// then removed if it could.
+struct Rest(Option<String>);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        if let Some(id) = &self.0 {
+            strays::end(id);
+        }
+    }
 }
 
 impl PodmanSession<'_> {
@@ -121,7 +143,7 @@ impl Session for PodmanSession<'_> {
             reason: format!("its description of the container cannot be read: {error}"),
         };
         let described: Description = serde_json::from_value(found.clone()).map_err(unread)?;
-        self.place.monitors.watch(described.state.conmon_pid);
+        self.monitor = self.place.monitors.watch(described.state.conmon_pid);
         self.check_runtime(&described.oci_runtime)?;
         let config = self.oci_config(&described.oci_config_path)?;
         let config: serde_json::Value = serde_json::from_str(&config).map_err(unread)?;
@@ -156,6 +178,15 @@ impl Session for PodmanSession<'_> {
 
     fn finish(&mut self) -> Result<Ended, EngineError> {
         let id = self.container.id.clone();
-        self.container.finish_by(libpod::end(&self.place.raw, &id))
+        let monitor = self.monitor.take();
+        // One that was not there any more when it was looked for is gone as well.
+        let is_gone = || {
+            let monitor = monitor.as_ref();
+            monitor.is_none_or(|monitor| wait_for(monitor.as_fd(), Instant::now()))
+        };
+        let ending = libpod::end(&self.place.raw, &id, is_gone);
+        let ended = self.container.finish_by(ending)?;
+        self.rest.0 = None;
+        Ok(ended)
     }
 }

@@ -18,6 +18,9 @@ pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
         .iter()
         .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
+    // Labels are Podman's to know; annotations go on to the runtime.
+    let mut annotations = labels.clone();
+    annotations.insert(SECCOMP_PATH.into(), json!(seccomp));
     let env: Map<String, Value> = settings
         .env
         .iter()
@@ -39,7 +42,7 @@ pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
         "image": launch.image,
         "command": launch.arguments,
         "labels": labels,
-        "annotations": {SECCOMP_PATH: seccomp},
+        "annotations": annotations,
         "stdin": true,
         "terminal": false,
         "remove": settings.auto_remove,

@@ -1,0 +1,360 @@
+//! What is left of a container when Podman's service or monitor was killed in the
+//! middle of something, and what Podman itself then no longer lists: a monitor
+//! that waits for ever, a process that was never started, what the runtime and
+//! the kernel keep about it. Podman is asked first; only what still stands after
+//! that is ended here, and only what has a name or a label of ours.
+
+use super::names::{Run, run_of};
+use super::{monitors, runtimes};
+use crate::engine::api::groups;
+use crate::engine::contract::{LABEL_DEADLINE, LABEL_RUN, Leftover, NAME_PREFIX};
+use crate::engine::process::wait_for;
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a monitor may go on by itself: one whose container has ended starts
+/// Podman once more.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long a process may take to end that was made to.
+const END: Duration = Duration::from_secs(5);
+
+/// A container of ours that still is something and that Podman does not list.
+#[derive(Debug)]
+pub struct Stray {
+    /// What is left.
+    pub leftover: Leftover,
+    bundle: PathBuf,
+}
+
+impl Stray {
+    /// It was made by the Podman whose storage this is.
+    pub fn is_in(&self, storage: &Path) -> bool {
+        self.bundle.starts_with(storage)
+    }
+}
+
+/// Containers of ours that Podman does not list.
+pub fn unlisted(listed: &[String]) -> Vec<Stray> {
+    let mut monitors = our_monitors();
+    monitors.retain(|monitor| !listed.contains(&monitor.watched.container));
+    let until = Instant::now() + GRACE;
+    monitors.retain(|monitor| !monitor.has_ended_by(until));
+    let watched = monitors.into_iter().map(|monitor| monitor.watched);
+    let watched = watched.map(|it| stray(it.container, it.bundle, it.run));
+    let kept = runtimes::states(listed).into_iter().filter_map(|state| {
+        let run = labelled(&state.annotations)?;
+        Some(stray(state.id, state.bundle, run))
+    });
+    // What the runtime was told is more exact.
+    let strays = watched.chain(kept);
+    let by_id = strays.map(|stray| (stray.leftover.id.clone(), stray));
+    by_id.collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+fn stray(id: String, bundle: PathBuf, run: Run) -> Stray {
+    Stray {
+        leftover: Leftover {
+            id,
+            run_id: run.id,
+            state: "unlisted".into(),
+            deadline: Some(run.nobodys_after),
+        },
+        bundle,
+    }
+}
+
+/// The run and the deadline of a container, which its runtime was told as well.
+fn labelled(annotations: &BTreeMap<String, String>) -> Option<Run> {
+    let id = annotations.get(LABEL_RUN)?;
+    let run = run_of(&format!("{NAME_PREFIX}{id}")).filter(|run| run.id == *id)?;
+    let nobodys_after = annotations.get(LABEL_DEADLINE)?.parse().ok()?;
+    Some(Run {
+        nobodys_after,
+        ..run
+    })
+}
+
+/// Ends what is left of a container of ours that Podman has removed, or cannot
+/// remove.
+pub fn end(id: &str) {
+    if !runtimes::is_id(id) {
+        return;
+    }
+    let mut monitors = our_monitors();
+    monitors.retain(|monitor| monitor.watched.container == id);
+    let until = Instant::now() + GRACE;
+    for monitor in monitors {
+        if !monitor.has_ended_by(until) {
+            monitor.end();
+        }
+    }
+    runtimes::forget(id);
+    groups::take_away(id);
+}
+
+/// A monitor of a container of ours.
+#[derive(Debug)]
+struct Monitor {
+    held: OwnedFd,
+    pid: Pid,
+    watched: Watched,
+}
+
+/// What a monitor's command line tells.
+#[derive(Debug, PartialEq, Eq)]
+struct Watched {
+    container: String,
+    bundle: PathBuf,
+    run: Run,
+}
+
+impl Monitor {
+    /// The monitor, if this process is one: of this user, for a name of ours.
+    fn of(pid: Pid) -> Option<Self> {
+        // Everything is read once the process is held: should the number become
+        // another's meanwhile, a signal does not reach that one.
+        let held = monitors::hold(pid)?;
+        let folder = format!("/proc/{}", pid.as_raw_nonzero());
+        let owner = std::fs::metadata(&folder).ok()?.uid();
+        let line = std::fs::read(format!("{folder}/cmdline")).ok()?;
+        let watched = watched_by(&line)?;
+        (owner == geteuid().as_raw()).then_some(Self { held, pid, watched })
+    }
+
+    fn has_ended_by(&self, until: Instant) -> bool {
+        wait_for(self.held.as_fd(), until)
+    }
+
+    /// Ends it and the runtime that it has started. It goes first: otherwise it
+    /// would take the end of the other for the container's, and start Podman.
+    fn end(self) {
+        let children = self.runtime_children();
+        for process in std::iter::once(&self.held).chain(&children) {
+            let _ = pidfd_send_signal(process, Signal::KILL);
+        }
+        let until = Instant::now() + END;
+        for process in std::iter::once(&self.held).chain(&children) {
+            wait_for(process.as_fd(), until);
+        }
+    }
+
+    /// The runtime at work, or the process that it has prepared.
+    fn runtime_children(&self) -> Vec<OwnedFd> {
+        let pid = self.pid.as_raw_nonzero();
+        let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let list = list.unwrap_or_default();
+        let numbers = list.split_whitespace().filter_map(|pid| pid.parse().ok());
+        let children = numbers.filter_map(Pid::from_raw).filter_map(|child| {
+            let held = pidfd_open(child, PidfdFlags::empty()).ok()?;
+            // While the monitor lives nobody else has its number.
+            let is_runtime = is_runtime_of(child, pid.get());
+            (is_runtime && !self.has_ended_by(Instant::now())).then_some(held)
+        });
+        children.collect()
+    }
+}
+
+fn our_monitors() -> Vec<Monitor> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let pids = numbers.filter_map(Pid::from_raw);
+    pids.filter_map(Monitor::of).collect()
+}
+
+/// The container that a monitor was started for, from its command line.
+fn watched_by(line: &[u8]) -> Option<Watched> {
+    let line = std::str::from_utf8(line).ok()?;
+    // What it is to start in the end has options of its own.
+    let words = line.split('\0');
+    let words: Vec<&str> = words
+        .take_while(|word| !word.starts_with("--exit-command"))
+        .collect();
+    let value = |option: &str| {
+        let mut values = words.windows(2).filter(|pair| pair[0] == option);
+        let value = values.next().map(|pair| pair[1]);
+        value.filter(|_| values.next().is_none())
+    };
+    let container = value("-c").filter(|id| runtimes::is_id(id))?;
+    Some(Watched {
+        container: container.to_owned(),
+        bundle: value("-b")?.into(),
+        run: run_of(value("-n")?)?,
+    })
+}
+
+/// The process is the runtime's, and a child of that parent.
+fn is_runtime_of(child: Pid, parent: i32) -> bool {
+    let path = format!("/proc/{}/status", child.as_raw_nonzero());
+    let status = std::fs::read_to_string(path).unwrap_or_default();
+    let field = |name: &str| {
+        let mut lines = status.lines().filter_map(|line| line.strip_prefix(name));
+        lines.next().map(str::trim).unwrap_or_default()
+    };
+    let name = field("Name:");
+    (name.starts_with("runc") || name.starts_with("crun")) && field("PPid:") == parent.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Child, Command};
+
+    const NAME: &str = "tki-attest-20261116t113832z-ee16ab8f";
+
+    /// As Podman 4.3 starts it, cut.
+    fn line(id: &str, name: &str) -> Vec<u8> {
+        let words = [
+            "/usr/bin/conmon",
+            "--api-version",
+            "1",
+            "-c",
+            id,
+            "-u",
+            id,
+            "-r",
+            "/usr/bin/runc",
+            "-b",
+            "/storage/bundle",
+            "-n",
+            name,
+            "--exit-dir",
+            "/run/libpod/exits",
+            "-s",
+            "--exit-command",
+            "/usr/bin/podman",
+            "--exit-command-arg",
+            "-n",
+            "--exit-command-arg",
+            id,
+        ];
+        words.map(|word| format!("{word}\0")).concat().into_bytes()
+    }
+
+    #[test]
+    fn a_monitor_is_ours_by_its_name_alone() {
+        let id = "ab".repeat(32);
+        let watched = watched_by(&line(&id, NAME)).unwrap();
+        assert_eq!(watched.container, id);
+        assert_eq!(watched.bundle, Path::new("/storage/bundle"));
+        assert_eq!(watched.run.id, NAME[11..]);
+        for (id, name) in [
+            (id.as_str(), "postgres"),
+            (&id, ""),
+            (&id, "tki-attest-production"),
+            (&id[..12], NAME),
+            ("--all", NAME),
+        ] {
+            assert_eq!(watched_by(&line(id, name)), None, "{id} {name}");
+        }
+        // Twice is not once, and at the end is not at all.
+        let twice = [line(&id, NAME), line(&id, NAME)].concat();
+        let start = String::from_utf8(twice).unwrap();
+        let start = start.replace("--exit-command", "--exit");
+        assert_eq!(watched_by(start.as_bytes()), None);
+        assert_eq!(watched_by(b"conmon\0-n\0"), None);
+        assert_eq!(watched_by(b"\xff"), None);
+        assert_eq!(watched_by(b""), None);
+    }
+
+    #[test]
+    fn a_runtime_was_told_whose_its_container_is() {
+        let of = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter().map(|(n, v)| ((*n).into(), (*v).into()));
+            labelled(&pairs.collect())
+        };
+        let (run, deadline) = ((LABEL_RUN, &NAME[11..]), (LABEL_DEADLINE, "7"));
+        let told = of(&[run, deadline]).unwrap();
+        assert_eq!((told.id.as_str(), told.nobodys_after), (run.1, 7));
+        assert_eq!(of(&[run]), None);
+        assert_eq!(of(&[deadline]), None);
+        assert_eq!(of(&[(LABEL_RUN, "mine"), deadline]), None);
+        assert_eq!(of(&[run, (LABEL_DEADLINE, "never")]), None);
+    }
+
+    /// A process called like a monitor, with a child called like a runtime. Both
+    /// wait for ever.
+    fn impostor(folder: &Path, user: u32, id: &str, name: &str) -> (Child, OwnedFd) {
+        let open = || std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder, open()).unwrap();
+        let wait = folder.join("wait");
+        let scripts = [
+            ("conmon", format!("{}/runc & wait", folder.display())),
+            ("runc", format!("read word <{}", wait.display())),
+        ];
+        for (name, text) in scripts {
+            std::fs::write(folder.join(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+            std::fs::set_permissions(folder.join(name), open()).unwrap();
+        }
+        assert!(
+            Command::new("mkfifo")
+                .arg(&wait)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let child = Command::new(folder.join("conmon"))
+            .args(["-c", id, "-n", name, "-b", "/storage/bundle"])
+            .uid(user)
+            .spawn()
+            .unwrap();
+        let runtime = runtime_of(child.id().cast_signed());
+        (child, runtime)
+    }
+
+    fn runtime_of(parent: i32) -> OwnedFd {
+        let started = Instant::now();
+        loop {
+            let list = format!("/proc/{parent}/task/{parent}/children");
+            let list = std::fs::read_to_string(list).unwrap();
+            let child = list.trim().parse().ok().and_then(Pid::from_raw);
+            if let Some(child) = child.filter(|pid| is_runtime_of(*pid, parent)) {
+                return pidfd_open(child, PidfdFlags::empty()).unwrap();
+            }
+            assert!(started.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_stray_is_ended_and_nothing_of_others() {
+        let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let folder = |number: usize| folders[number].path();
+        let id = "c1".repeat(32);
+        let us = geteuid();
+        let (mut ours, our_runtime) = impostor(folder(0), us.as_raw(), &id, NAME);
+        let mut foreign = vec![impostor(folder(1), us.as_raw(), &id, "postgres")];
+        if us.is_root() {
+            foreign.push(impostor(folder(2), 58713, &id, NAME));
+        }
+        let is_found = |listed: &[String]| {
+            let found = unlisted(listed);
+            let mut found = found.iter().filter(|stray| stray.leftover.id == id);
+            let stray = found.next()?;
+            assert!(stray.is_in(Path::new("/storage")) && !stray.is_in(Path::new("/stor")));
+            Some(stray.leftover.run_id.clone())
+        };
+        assert_eq!(is_found(&[]).as_deref(), Some(&NAME[11..]));
+        assert_eq!(is_found(std::slice::from_ref(&id)), None);
+        end(&"c2".repeat(32));
+        end("");
+        assert!(ours.try_wait().unwrap().is_none());
+        end(&id);
+        let now = Instant::now;
+        assert!(wait_for(our_runtime.as_fd(), now()));
+        assert_eq!(ours.wait().unwrap().signal(), Some(9));
+        for (mut monitor, runtime) in foreign {
+            assert!(!wait_for(runtime.as_fd(), now()));
+            assert!(monitor.try_wait().unwrap().is_none());
+            monitor.kill().unwrap();
+            monitor.wait().unwrap();
+            pidfd_send_signal(&runtime, Signal::KILL).unwrap();
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What Podman has forgotten: `clean` ends what is ours, and nothing else.
+
+use crate::common::podman::{private_storage, processes, whole_podman};
+use crate::common::{eventually, need, run, tool};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tki_attest::clock;
+
+/// A Podman with a storage of its own.
+struct Podman {
+    folder: tempfile::TempDir,
+    configuration: PathBuf,
+}
+
+impl Podman {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let configuration = private_storage(folder.path());
+        Self {
+            folder,
+            configuration,
+        }
+    }
+
+    fn with_storage(&self, mut command: Command) -> Command {
+        command.env("CONTAINERS_STORAGE_CONF", &self.configuration);
+        command
+    }
+
+    #[track_caller]
+    fn podman(&self, arguments: &[&str]) -> String {
+        let mut command = self.with_storage(Command::new("podman"));
+        command.env_remove("CONTAINER_HOST");
+        let said = need(
+            "podman",
+            command.args(["--runtime", "runc"]).args(arguments),
+        );
+        assert_eq!(said.status, 0, "podman {arguments:?}: {}", said.stderr);
+        said.stdout.trim().to_owned()
+    }
+
+    /// A container that waits to be started, and its monitor.
+    fn waiting(&self, name: &str) -> Waiting {
+        let fixed = "create --network none --ipc none --pids-limit 8 --ulimit nofile=64:64 \
+                     --ulimit nproc=64:64 --name";
+        let mut arguments: Vec<&str> = fixed.split_whitespace().collect();
+        arguments.extend([name, "tki-inspector:attest", "probe"]);
+        let id = self.podman(&arguments);
+        self.podman(&["init", name]);
+        let waiting = Waiting { id };
+        assert!(waiting.is_whole(), "{name}");
+        waiting
+    }
+
+    fn clean(&self, arguments: &[&str]) -> String {
+        let mut command = self.with_storage(tool());
+        command.args(["clean", "--engine", "podman"]);
+        let said = run(command.args(arguments));
+        said.succeeded();
+        said.stdout
+    }
+}
+
+struct Waiting {
+    id: String,
+}
+
+impl Waiting {
+    fn parts(&self) -> [bool; 3] {
+        let group = format!("/sys/fs/cgroup/pids/libpod_parent/libpod-{}", self.id);
+        [
+            !processes(&["conmon", "--api-version", "1", "-c", &self.id]).is_empty(),
+            Path::new("/run/runc").join(&self.id).exists(),
+            Path::new(&group).exists(),
+        ]
+    }
+
+    /// Its monitor, what the runtime keeps and its control group are there.
+    fn is_whole(&self) -> bool {
+        self.parts() == [true; 3]
+    }
+
+    fn end(&self) {
+        let mut delete = Command::new("runc");
+        let _ = delete.args(["delete", "--force", &self.id]).output();
+    }
+
+    #[track_caller]
+    fn is_gone(&self) {
+        eventually("monitor, state and group are gone", || {
+            self.parts() == [false; 3]
+        });
+    }
+}
+
+/// A test that fails leaves nothing running.
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Podman's database is taken away, so that it knows what is in its storage and
+/// nothing else; of one container not even that.
+#[test]
+fn clean_ends_what_podman_has_forgotten_and_only_what_is_ours() {
+    let _alone = whole_podman();
+    let podman = Podman::new();
+    let mut build = podman.with_storage(tool());
+    run(build
+        .args(["run", "--venue", "dev", "-q", "--engine", "podman"])
+        .args(["--runtime", "runc", "--out"])
+        .arg(podman.folder.path().join("out")))
+    .succeeded();
+    let today: String = clock::rfc3339(clock::now())
+        .to_lowercase()
+        .replace(['-', ':'], "");
+    let stored = podman.waiting("tki-attest-20200101t000000z-00000001");
+    let unlisted = podman.waiting("tki-attest-20200101t000000z-00000002-network");
+    let young = podman.waiting(&format!("tki-attest-{today}-00000003"));
+    let bystanders = ["tki-attest-production", "postgres"].map(|name| podman.waiting(name));
+    // Without labels none is ours for as long as Podman knows them.
+    assert_eq!(podman.clean(&["--force"]), "nothing to clean\n");
+
+    fs::remove_file(podman.folder.path().join("storage/libpod/bolt_state.db")).unwrap();
+    podman.podman(&["rm", "--force", &unlisted.id]);
+    assert!(unlisted.parts()[0], "Podman does not know its monitor");
+    let planned = podman.clean(&["--dry-run"]);
+    for (one, row) in [
+        (&stored, "would remove  container "),
+        (&unlisted, "would remove  container "),
+        (&young, "kept (in use) container "),
+    ] {
+        let row = format!("{row}{}", &one.id[..12]);
+        assert!(planned.contains(&row), "{row}: {planned}");
+    }
+    assert_eq!(planned.lines().count(), 3, "{planned}");
+    assert!(stored.is_whole());
+
+    podman.clean(&[]);
+    stored.is_gone();
+    unlisted.is_gone();
+    assert!(young.is_whole(), "its run may still live");
+    podman.clean(&["--force"]);
+    young.is_gone();
+    assert_eq!(podman.clean(&["--force"]), "nothing to clean\n");
+    for bystander in &bystanders {
+        assert!(bystander.is_whole());
+        bystander.end();
+        bystander.is_gone();
+        podman.podman(&["rm", "--force", &bystander.id]);
+    }
+    assert_eq!(podman.podman(&["ps", "-aq", "--external"]), "");
+}
