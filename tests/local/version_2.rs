@@ -19,8 +19,8 @@ const FIRST: &str = r#"#!/bin/busybox sh
 exec /bin/busybox switch_root /new /second
 "#;
 
-/// What a host has set up, then the runs: as root, and as somebody who was given
-/// a group. What they wrote leaves through the second serial line. An emulated
+/// What a host has set up, then the runs: as root on both engines, and as somebody
+/// who was given a group. What they wrote leaves through the second serial line. An emulated
 /// machine can be too slow for a probe's deadline, which is UNPROVEN: that may be
 /// tried again, a failure may not.
 const SECOND: &str = r#"#!/bin/busybox sh
@@ -43,6 +43,8 @@ for try in 1 2 3; do
     [ $code = 3 ] || break
 done
 echo "exit of root: $code"
+tki-attest run --venue vps --engine bwrap --controls none --timeout 600 --out /tmp/bwrap 2>&1
+echo "exit of bwrap: $?"
 mkdir theirs theirs/shell
 echo '+cpu +memory +pids' > theirs/cgroup.subtree_control
 for file in theirs theirs/cgroup.procs theirs/shell theirs/shell/cgroup.procs; do
@@ -55,7 +57,7 @@ sh -c 'echo $$ > theirs/shell/cgroup.procs; cd /tmp
 echo "exit of user: $?"
 echo "left: $(find /sys/fs/cgroup /run /tmp -maxdepth 3 -name 'tki-attest-*' | wc -l)"
 stty -F /dev/ttyS1 raw -echo
-tar -C /tmp -czf /dev/ttyS1 root user
+tar -C /tmp -czf /dev/ttyS1 root bwrap user
 echo "all said"
 poweroff -f
 "#;
@@ -86,7 +88,8 @@ fn take(program: &Path, root: &Path) {
 /// The first files, as the kernel takes them.
 fn first_files(folder: &Path) -> PathBuf {
     let root = folder.join("files");
-    for program in [env!("CARGO_BIN_EXE_tki-attest"), "/usr/bin/setpriv"] {
+    let tool = env!("CARGO_BIN_EXE_tki-attest");
+    for program in [tool, "/usr/bin/setpriv", "/usr/bin/bwrap"] {
         take(Path::new(program), &root);
     }
     fs::create_dir(root.join("bin")).unwrap();
@@ -153,12 +156,13 @@ fn evidence(out: &Path) -> Value {
 }
 
 #[test]
-fn with_groups_of_version_2_the_embedded_engine_passes_the_whole_battery() {
+fn with_groups_of_version_2_engines_without_a_daemon_pass_the_whole_battery() {
     let folder = tempfile::tempdir().unwrap();
     let (screen, out) = boot(folder.path());
-    for line in ["exit of root: 0", "exit of user: 0", "left: 0"] {
-        assert!(screen.contains(line), "{line}: {screen}");
+    for line in ["root: 0", "bwrap: 0", "user: 0"].map(|who| format!("exit of {who}")) {
+        assert!(screen.contains(&line), "{line}: {screen}");
     }
+    assert!(screen.contains("left: 0"), "{screen}");
     let root = evidence(&out.join("root"));
     assert_eq!(root["summary"]["passed"], 52);
     assert_eq!(root["runtime"]["rootless"], false);
@@ -167,6 +171,8 @@ fn with_groups_of_version_2_the_embedded_engine_passes_the_whole_battery() {
     for control in controls {
         assert_eq!(control["holds"], true, "{control}");
     }
+    let bwrap = evidence(&out.join("bwrap"));
+    assert_eq!(bwrap["runtime"]["engine"], "bwrap");
     let user = evidence(&out.join("user"));
     assert_eq!(user["runtime"]["rootless"], true);
 }
