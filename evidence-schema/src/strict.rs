@@ -176,6 +176,11 @@ impl<'de> Visitor<'de> for &mut Writer<'de, '_> {
         Err(E::custom("a number that is not a plain integer"))
     }
 
+    fn visit_borrowed_str<E: de::Error>(self, value: &'de str) -> Result<(), E> {
+        write_unescaped(&mut self.out, value);
+        Ok(())
+    }
+
     fn visit_str<E: de::Error>(self, value: &str) -> Result<(), E> {
         write_string(&mut self.out, value);
         Ok(())
@@ -208,7 +213,10 @@ impl<'de> Visitor<'de> for &mut Writer<'de, '_> {
                 more.insert(key.clone());
             }
             let start = self.out.len();
-            write_string(&mut self.out, &key);
+            match &key {
+                Cow::Borrowed(key) => write_unescaped(&mut self.out, key),
+                Cow::Owned(key) => write_string(&mut self.out, key),
+            }
             self.out.push(':');
             access.next_value_seed(&mut *self)?;
             let end = self.out.len();
@@ -268,6 +276,17 @@ impl<'de> Visitor<'de> for KeyVisitor {
     fn visit_str<E: de::Error>(self, value: &str) -> Result<Key<'de>, E> {
         Ok(Key(Cow::Owned(value.to_owned())))
     }
+}
+
+/// Writes a string that stands in the text as it is: there is no escape in it, and
+/// JSON has no control character without one but DEL.
+fn write_unescaped(out: &mut String, text: &str) {
+    if memchr::memchr(0x7f, text.as_bytes()).is_some() {
+        return write_string(out, text);
+    }
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
 }
 
 /// Writes a string: control characters and DEL as `\u00xx` unless they have a
@@ -356,6 +375,26 @@ mod tests {
         // What is left out is no less strict.
         assert!(canonical_without(b"{\"b\":1,\"b\":1}", "b").is_err());
         assert!(canonical_without(b"{\"b\":1.5}", "b").is_err());
+    }
+
+    #[test]
+    fn every_string_has_one_spelling() {
+        for (text, wanted) in [
+            ("\"a\u{7f}\"", "\"a\\u007f\""),
+            ("\"\\u0061\\u007f\\n\"", "\"a\\u007f\\n\""),
+            ("{\"\u{7f}\":\"\\/\"}", "{\"\\u007f\":\"/\"}"),
+            ("{\"\\u007f\":\"\u{e9}\"}", "{\"\\u007f\":\"\u{e9}\"}"),
+            (
+                "\"\\u0000\\u001f\\b\\f\\r\\t\\\\\\\"\"",
+                "\"\\u0000\\u001f\\b\\f\\r\\t\\\\\\\"\"",
+            ),
+        ] {
+            assert_eq!(canonical(text.as_bytes()).unwrap(), wanted, "{text}");
+        }
+        // What would need an escape and has none is not JSON.
+        for raw in 0..0x20u8 {
+            assert!(canonical(&[b'"', raw, b'"']).is_err(), "{raw}");
+        }
     }
 
     #[test]
