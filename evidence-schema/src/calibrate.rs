@@ -189,12 +189,12 @@ pub struct NotPassed {
 pub fn not_passed(control: &Control, heard: &Heard, run: &RawFacts, sweeps: &Sweeps) -> NotPassed {
     let profile = control.profile().unwrap_or(&run.seccomp_profile);
     let texts = Texts::new(&heard.raw, &run.host_namespaces, profile, sweeps);
-    let by_probe = heard.by_probe();
+    let mut by_probe = heard.by_probe();
     let (mut found, mut seen) = (NotPassed::default(), Vec::new());
     for probe in controls::probes(control) {
         seen.clear();
         seen.extend(by_probe.of(probe.id));
-        match judge::judge(probe, &seen, &texts).verdict {
+        match judge::verdict(probe, &seen, &texts) {
             Verdict::Pass => {}
             Verdict::Fail => found.flipped.push(probe.id.to_owned()),
             Verdict::Unproven => found.unproven.push(probe.id.to_owned()),

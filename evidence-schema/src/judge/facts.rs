@@ -132,6 +132,29 @@ pub fn check(rule: FactRule, seen: &Observation, texts: &Texts) -> Vec<Problem> 
     }
 }
 
+/// Whether a rule looks at more than the reading.
+pub fn reads_texts(rule: FactRule) -> bool {
+    match rule {
+        FactRule::OnlyLoopback
+        | FactRule::NoIpv4Route
+        | FactRule::NoIpv6Route
+        | FactRule::EnvKeys
+        | FactRule::MountTable
+        | FactRule::MountFlags
+        | FactRule::Status(..)
+        | FactRule::NotRoot
+        | FactRule::FreshNamespace
+        | FactRule::Sweep => true,
+        FactRule::CanaryAbsent
+        | FactRule::NoSocketFile
+        | FactRule::Is(_)
+        | FactRule::OneOf(_)
+        | FactRule::ImageFiles
+        | FactRule::Devices
+        | FactRule::Descriptors => false,
+    }
+}
+
 fn agree(reading: &str, raw: &str) -> Vec<Problem> {
     if reading == raw {
         return Vec::new();
