@@ -7,7 +7,6 @@ use crate::observation::Observation;
 use crate::wire::{
     Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL, ProbeObservation, Raw, Refused,
 };
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -133,70 +132,81 @@ pub fn write(challenge: &Challenge, heard: &Heard) -> Vec<u8> {
 }
 
 /// Lines that were read before. The conversations of one bundle mostly say the
-/// same, line by line and in the same order: what followed a line the last time
-/// is what is looked for first.
+/// same, line by line and in the same order: what followed a line before is what
+/// is looked for. A line that is not found is read like any other.
 #[derive(Debug, Default)]
-pub struct Lines<'a> {
-    read: Vec<Line<'a>>,
-    /// Lines of earlier conversations.
-    by_text: HashMap<&'a [u8], usize>,
-    indexed: usize,
-}
+pub struct Lines<'a>(Vec<Line<'a>>);
 
 #[derive(Debug)]
 struct Line<'a> {
     text: &'a [u8],
     message: Message,
+    /// What followed it the first time, or stood in that place.
     next: Option<usize>,
+    /// What followed it at other times.
+    others: Vec<usize>,
 }
 
-/// The longest line that is looked for among all that were read. Longer ones are
-/// kernel texts, which hardly ever come again.
-const MAX_LOOKED_UP: usize = 1024;
+/// How many other lines are looked for, the last ones first.
+const MAX_OTHERS: usize = 8;
+
+/// How many lines in a row a conversation may leave out: those of a probe.
+const MAX_LEFT_OUT: usize = 16;
 
 impl<'a> Lines<'a> {
-    /// Makes the lines of the conversations so far known. That of a run without
-    /// controls is the only one, and none of its lines is looked for.
-    fn index(&mut self) {
-        let new = self.read.iter().enumerate().skip(self.indexed);
-        self.by_text.reserve(new.len());
-        let short = new.filter(|(_, line)| line.text.len() <= MAX_LOOKED_UP);
-        self.by_text
-            .extend(short.map(|(index, line)| (line.text, index)));
-        self.indexed = self.read.len();
-    }
-
-    /// The line that followed this one.
-    fn after(&self, line: Option<usize>) -> Option<usize> {
-        self.read.get(line?)?.next
+    /// What followed a line, or began a conversation, the first time.
+    fn next(&self, last: Option<usize>) -> Option<usize> {
+        match last {
+            Some(last) => self.0.get(last)?.next,
+            None => (!self.0.is_empty()).then_some(0),
+        }
     }
 
     /// What comes after this line, if the text begins with it.
-    fn strip(&self, line: usize, text: &'a [u8]) -> Option<&'a [u8]> {
-        text.strip_prefix(self.read.get(line)?.text)?
-            .strip_prefix(b"\n")
+    fn strip(&self, line: Option<usize>, text: &'a [u8]) -> Option<(usize, &'a [u8])> {
+        let text = text.strip_prefix(self.0.get(line?)?.text)?;
+        Some((line?, text.strip_prefix(b"\n")?))
     }
 
-    fn find(&self, line: &[u8]) -> Option<usize> {
-        if line.len() > MAX_LOOKED_UP {
-            return None;
-        }
-        self.by_text.get(line).copied()
+    /// The line that the text begins with, if it is known here, and the rest.
+    fn find(&self, last: Option<usize>, text: &'a [u8]) -> Option<(usize, &'a [u8])> {
+        let next = self.next(last);
+        self.strip(next, text).or_else(|| {
+            let last = last.and_then(|last| self.0.get(last));
+            let others = last.map_or(&[][..], |last| &last.others).iter().rev();
+            let left_out = std::iter::successors(next, |line| self.next(Some(*line)));
+            let after = left_out.skip(1).take(MAX_LEFT_OUT);
+            let mut lines = others.take(MAX_OTHERS).copied().chain(after);
+            lines.find_map(|line| self.strip(Some(line), text))
+        })
     }
 
-    /// `next` is what may follow it.
-    fn add(&mut self, text: &'a [u8], message: Message, next: Option<usize>) -> usize {
-        self.read.push(Line {
+    /// A line that is not known here. It may stand where another one stood, and
+    /// what followed that one may follow it.
+    fn add(&mut self, text: &'a [u8], message: Message, last: Option<usize>) -> usize {
+        let next = self.next(last).and_then(|other| self.next(Some(other)));
+        self.0.push(Line {
             text,
             message,
             next,
+            others: Vec::new(),
         });
-        self.read.len() - 1
+        self.0.len() - 1
     }
 
-    fn follows(&mut self, line: usize, before: Option<usize>) {
-        if let Some(before) = before.and_then(|before| self.read.get_mut(before)) {
-            before.next = Some(line);
+    fn follows(&mut self, line: usize, last: Option<usize>) {
+        if let Some(last) = last.and_then(|last| self.0.get_mut(last)) {
+            let is_next = *last.next.get_or_insert(line) == line;
+            if !is_next
+                && !last
+                    .others
+                    .iter()
+                    .rev()
+                    .take(MAX_OTHERS)
+                    .any(|other| *other == line)
+            {
+                last.others.push(line);
+            }
         }
     }
 }
@@ -251,40 +261,30 @@ pub fn read_with<'a>(
         what: what.into(),
     };
     let mut transcript = Transcript::new();
+    // Most lines are observations, and this is how long most of them are.
+    transcript.observations.reserve(bytes.len() / 128);
     let (hello, rest) = split_line(bytes);
     transcript.greet(hello)?;
     let (asked, mut rest) = split_line(rest);
-    let HostMessage::Challenge(challenge) =
-        serde_json::from_slice(asked).map_err(|_| wrong(2, "not a challenge"))?;
-    known.index();
+    let asked = std::str::from_utf8(asked).ok();
+    let asked = asked.and_then(|asked| serde_json::from_str(asked).ok());
+    let Some(HostMessage::Challenge(challenge)) = asked else {
+        return Err(wrong(2, "not a challenge"));
+    };
     let mut last = None;
     while !rest.is_empty() {
-        let expected = known.after(last);
-        let same = expected.and_then(|line| Some((line, known.strip(line, rest)?)));
-        let index = if let Some((line, after)) = same {
+        let index = if let Some((line, after)) = known.find(last, rest) {
             rest = after;
             transcript.lines += 1;
             line
         } else {
             let (line, after) = split_line(rest);
             rest = after;
-            let index = match known.find(line) {
-                Some(index) => {
-                    transcript.lines += 1;
-                    index
-                }
-                // It stands where another one stood, so what followed that one
-                // may follow it.
-                None => {
-                    let message = transcript.message(line)?;
-                    known.add(line, message, known.after(expected))
-                }
-            };
-            known.follows(index, last);
-            index
+            known.add(line, transcript.message(line)?, last)
         };
+        known.follows(index, last);
         last = Some(index);
-        transcript.take(known.read[index].message.clone(), &challenge)?;
+        transcript.take(known.0[index].message.clone(), &challenge)?;
     }
     match transcript.end() {
         Some(heard) => Ok((challenge, heard)),
@@ -532,12 +532,18 @@ mod tests {
     /// what it says by itself.
     #[test]
     fn lines_that_are_known_change_nothing() {
-        let long = seen(&"l".repeat(MAX_LOOKED_UP));
+        let long = seen(&"l".repeat(2000));
         let (a, b, c) = (seen("a"), seen("b"), seen("c"));
         let done = |count: usize| {
             format!(r#"{{"done":{{"nonce":"n","observations":{count},"elapsed_us":7}}}}"#)
         };
-        let orders: [&[&String]; 6] = [
+        let many: Vec<String> = (0..40).map(|n| seen(&n.to_string())).collect();
+        let all: Vec<&String> = many.iter().collect();
+        let some: Vec<&String> = [&all[..7], &all[20..25], &[&long], &all[26..]].concat();
+        let orders: [&[&String]; 9] = [
+            &all,
+            &some,
+            &all[1..],
             &[&a, &b, &long, &c],
             &[&a, &c, &long, &b],
             &[&c, &a, &b],
