@@ -7,27 +7,22 @@ use crate::judge::{self, Sweeps, Texts};
 use crate::relaxation::{self, Names, SAME};
 use crate::settings::{self, Settings};
 use crate::transcript::Heard;
+use std::borrow::Cow;
 
 /// What the controls show about each probe: which of them made it fail, which
 /// layers stand between it and success, and how many of them at least had to go.
-/// A control that does not hold shows nothing.
-pub fn calibrate(probes: &mut [ProbeResult], controls: &mut [ControlResult], run: &Settings) {
+/// A control that does not hold shows nothing. Gives the controls as they follow.
+pub fn calibrate<'a>(
+    probes: &mut [ProbeResult],
+    controls: &'a [ControlResult],
+    run: &Settings,
+) -> Vec<Cow<'a, ControlResult>> {
     let run = Comparable::of(run);
-    for control in controls.iter_mut() {
-        // What must flip is ours to say, not the bundle's.
-        if let Some(known) = controls::find(&control.control) {
-            control.relaxed = known.relaxed.to_owned();
-            set(&mut control.layers, known.layers.iter().copied());
-            set(&mut control.probes, controls::probes(known).map(|p| p.id));
-            set(&mut control.must_flip, known.must_flip.iter().copied());
-            set(&mut control.may_flip, known.may_flip.iter().copied());
-            set(&mut control.blinds, known.blinds.iter().copied());
-        }
-        control.holds = control_problems(control, &run).is_empty();
-    }
+    let controls: Vec<_> = controls.iter().map(|said| restated(said, &run)).collect();
     for probe in probes {
         let flipping: Vec<&ControlResult> = controls
             .iter()
+            .map(Cow::as_ref)
             .filter(|control| control.holds && control.flipped.contains(&probe.probe_id))
             .collect();
         // A set of layers that holds a smaller one shows nothing more than it.
@@ -50,13 +45,39 @@ pub fn calibrate(probes: &mut [ProbeResult], controls: &mut [ControlResult], run
         probe.denied_by = layers;
         probe.layers = u32::try_from(smallest.unwrap_or(0)).unwrap_or(u32::MAX);
     }
+    controls
 }
 
-/// Makes a list say this, and leaves it alone if it does already.
-fn set<'a>(list: &mut Vec<String>, names: impl Iterator<Item = &'a str> + Clone) {
-    if !list.iter().map(String::as_str).eq(names.clone()) {
-        *list = names.map(str::to_owned).collect();
+/// A control as it follows from what was recorded of it, and from what it is: what
+/// must flip is ours to say, not the bundle's.
+fn restated<'a>(said: &'a ControlResult, run: &Comparable) -> Cow<'a, ControlResult> {
+    let mut control = Cow::Borrowed(said);
+    if let Some(known) = controls::find(&said.control) {
+        if said.relaxed != known.relaxed {
+            control.to_mut().relaxed = known.relaxed.to_owned();
+        }
+        type Field = fn(&mut ControlResult) -> &mut Vec<String>;
+        let fields: [(&[String], &[&str], Field); 4] = [
+            (&said.layers, known.layers, |c| &mut c.layers),
+            (&said.must_flip, known.must_flip, |c| &mut c.must_flip),
+            (&said.may_flip, known.may_flip, |c| &mut c.may_flip),
+            (&said.blinds, known.blinds, |c| &mut c.blinds),
+        ];
+        for (list, names, field) in fields {
+            if list != names {
+                *field(control.to_mut()) = names.iter().map(|name| (*name).to_owned()).collect();
+            }
+        }
+        let probes = controls::probes(known).map(|probe| probe.id);
+        if !said.probes.iter().eq(probes.clone()) {
+            control.to_mut().probes = probes.map(str::to_owned).collect();
+        }
     }
+    let holds = control_problems(&control, run).is_empty();
+    if said.holds != holds {
+        control.to_mut().holds = holds;
+    }
+    control
 }
 
 /// Controls that an engine can run for a container with these settings: a limit
@@ -189,12 +210,12 @@ pub struct NotPassed {
 pub fn not_passed(control: &Control, heard: &Heard, run: &RawFacts, sweeps: &Sweeps) -> NotPassed {
     let profile = control.profile().unwrap_or(&run.seccomp_profile);
     let texts = Texts::new(&heard.raw, &run.host_namespaces, profile, sweeps);
-    let by_probe = heard.by_probe();
+    let mut by_probe = heard.by_probe();
     let (mut found, mut seen) = (NotPassed::default(), Vec::new());
     for probe in controls::probes(control) {
         seen.clear();
         seen.extend(by_probe.of(probe.id));
-        match judge::judge(probe, &seen, &texts).verdict {
+        match judge::verdict(probe, &seen, &texts) {
             Verdict::Pass => {}
             Verdict::Fail => found.flipped.push(probe.id.to_owned()),
             Verdict::Unproven => found.unproven.push(probe.id.to_owned()),
@@ -362,8 +383,8 @@ mod tests {
         let mut probes = ["PR-NET-1", "PR-NET-2", "PR-EXEC-1", "XP-FD"].map(probe);
         let mut results: Vec<ControlResult> =
             CONTROLS.iter().map(|c| result_of(c, |_| {})).collect();
-        calibrate(&mut probes, &mut results, &run);
-        assert!(results.iter().all(|result| result.holds));
+        let shown_again = calibrate(&mut probes, &results, &run);
+        assert!(shown_again.iter().all(|result| result.holds));
         let shown = |probe: &ProbeResult| {
             let by = probe.calibrated_by.join(" ");
             (by, probe.denied_by.join(" "), probe.layers)
@@ -383,14 +404,14 @@ mod tests {
 
         // Without the control in which one layer is enough, both have to go.
         results.retain(|result| result.control != "network");
-        calibrate(&mut probes, &mut results, &run);
+        calibrate(&mut probes, &results, &run);
         assert_eq!(
             shown(&probes[1]),
             row("seccomp-network", "namespace seccomp", 2)
         );
         // A control that does not hold shows nothing.
         results[1].unproven.push("XP-FD".into());
-        calibrate(&mut probes, &mut results, &run);
+        calibrate(&mut probes, &results, &run);
         assert_eq!(shown(&probes[1]), row("", "", 0));
     }
 }

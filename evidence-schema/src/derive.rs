@@ -3,7 +3,10 @@
 
 use crate::calibrate;
 use crate::catalogue::{self, ProbeSpec};
-use crate::evidence::{Evidence, Holdings, Inventory, ProbeResult, Status, Summary, Verdict};
+use crate::evidence::{
+    ControlResult, Evidence, Holdings, Inventory, MatrixRow, ProbeResult, Status, Summary, Verdict,
+    Witnesses,
+};
 use crate::judge::{self, Sweeps, Texts};
 use crate::matrix::Matrix;
 use crate::observation::Observation;
@@ -12,6 +15,28 @@ use crate::settings;
 use crate::stamp::sha256_hex;
 use crate::venue;
 use crate::witness;
+use std::borrow::Cow;
+
+/// What follows from the recorded facts.
+#[derive(Clone, Debug)]
+pub struct Derived<'a> {
+    /// The probes' results, without their observations and artifact.
+    pub probes: Vec<ProbeResult>,
+    /// The controls; borrowed where they already say what follows.
+    pub controls: Vec<Cow<'a, ControlResult>>,
+    /// What each witness says.
+    pub witnesses: Witnesses,
+    /// Nothing but our own image changed.
+    pub unchanged: bool,
+    /// The acceptance tests.
+    pub matrix: Vec<MatrixRow>,
+    /// The count of verdicts.
+    pub summary: Summary,
+    /// What the run came to.
+    pub status: Status,
+    /// What is not shown.
+    pub not_proven: Vec<String>,
+}
 
 /// The result of one probe. `artifact_path` is left as it is given.
 pub fn probe_result(
@@ -21,36 +46,57 @@ pub fn probe_result(
     matrix: &Matrix,
     artifact_path: String,
 ) -> ProbeResult {
-    let judgement = judge::judge(probe, &observations, texts);
+    let mut result = follows(probe, &observations, texts, matrix);
+    result.observations = observations;
+    result.artifact_path = artifact_path;
+    result
+}
+
+/// The result of one probe, without its observations and its artifact.
+fn follows(
+    probe: &ProbeSpec,
+    observations: &[Observation],
+    texts: &Texts,
+    matrix: &Matrix,
+) -> ProbeResult {
+    let judgement = judge::judge(probe, observations, texts);
     ProbeResult {
         probe_id: probe.id.into(),
         operation: probe.operation.into(),
         expected: probe.expected.into(),
-        actual_stderr_or_value: judge::actual(&observations),
-        errno_or_exit: judge::errno_or_exit(probe, &observations),
+        actual_stderr_or_value: judge::actual(observations),
+        errno_or_exit: judge::errno_or_exit(probe, observations),
         verdict: judgement.verdict,
-        artifact_path,
+        artifact_path: String::new(),
         requirements: probe.requirements.iter().map(|r| (*r).into()).collect(),
         tests: matrix.tests_of(probe.id),
         calibrated_by: Vec::new(),
         denied_by: Vec::new(),
         layers: 0,
-        enforced_by: judge::enforced_by(probe, &observations),
+        enforced_by: judge::enforced_by(probe, observations),
         reasons: judgement.reasons,
-        observations,
+        observations: Vec::new(),
     }
 }
 
 /// Nothing but our own image changed.
 pub fn unchanged(inventory: &Inventory) -> bool {
-    let rest = |holdings: &Holdings| {
-        let mut holdings = holdings.clone();
-        holdings
-            .images
-            .retain(|image| !inventory.own_images.contains(image));
-        holdings
-    };
-    rest(&inventory.before) == rest(&inventory.after)
+    // Taken apart by name, so that no kind of holding can be forgotten here.
+    let Holdings {
+        containers,
+        networks,
+        volumes,
+        images,
+    } = &inventory.before;
+    let after = &inventory.after;
+    let foreign = |image: &&String| !inventory.own_images.contains(image);
+    *containers == after.containers
+        && *networks == after.networks
+        && *volumes == after.volumes
+        && images
+            .iter()
+            .filter(foreign)
+            .eq(after.images.iter().filter(foreign))
 }
 
 /// Counts verdicts of the required probes. A missing probe is UNPROVEN.
@@ -75,14 +121,15 @@ pub fn summary(probes: &[ProbeResult], with_controls: bool) -> Summary {
     }
 }
 
-/// What the run came to.
-pub fn status(evidence: &Evidence) -> Status {
-    let disagreement = evidence.witnesses.agreement.iter().any(|row| !row.agree);
-    let broken_control = evidence.controls.iter().any(|control| !control.holds);
-    if evidence.summary.failed > 0 || disagreement || idle_gate(evidence) {
+/// What the run came to; `derived` holds all of it but this.
+fn status(evidence: &Evidence, derived: &Derived) -> Status {
+    let disagreement = derived.witnesses.agreement.iter().any(|row| !row.agree);
+    let broken_control = derived.controls.iter().any(|control| !control.holds);
+    let summary = &derived.summary;
+    if summary.failed > 0 || disagreement || idle_gate(evidence, &derived.probes) {
         Status::SandboxAttestationFailed
-    } else if evidence.summary.passed != evidence.summary.required
-        || !evidence.inventory.unchanged
+    } else if summary.passed != summary.required
+        || !derived.unchanged
         || broken_control
         || !deviations(evidence).is_empty()
         || !settings::shortfalls(&evidence.sandbox.configured).is_empty()
@@ -116,11 +163,11 @@ pub fn without_gate(evidence: &Evidence) -> settings::Settings {
 
 /// A gate is said to stand, but execs came through in the engine's phase; or it
 /// is said not to stand, but to have answered.
-pub fn idle_gate(evidence: &Evidence) -> bool {
+fn idle_gate(evidence: &Evidence, probes: &[ProbeResult]) -> bool {
     let enforced = |probe: &ProbeResult| probe.enforced_by.as_deref() == Some("launcher");
     let gate = &evidence.sandbox.gate;
     if gate.active {
-        gate.allowed != 1 || !evidence.probes.iter().any(enforced)
+        gate.allowed != 1 || !probes.iter().any(enforced)
     } else {
         gate.allowed != 0 || gate.refused != 0
     }
@@ -133,6 +180,10 @@ pub fn deviations(evidence: &Evidence) -> Vec<settings::Deviation> {
 
 /// What this evidence does not show, said in the evidence itself.
 pub fn not_proven(evidence: &Evidence) -> Vec<String> {
+    not_proven_by(evidence, &evidence.probes, evidence.inventory.unchanged)
+}
+
+fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -> Vec<String> {
     let mut lines = vec![
         "That root on the venue did not make this file up: observations are self-reported unless \
          a listed key signed them."
@@ -140,10 +191,7 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
         "That the kernel has no bug through which the boundaries could be passed.".to_owned(),
         "That a later container gets the same settings: this is one container, once.".to_owned(),
     ];
-    let exec = evidence
-        .probes
-        .iter()
-        .find(|probe| probe.probe_id == "PR-EXEC-1");
+    let exec = probes.iter().find(|probe| probe.probe_id == "PR-EXEC-1");
     if exec.and_then(|probe| probe.enforced_by.as_deref()) == Some("inspector") {
         lines.push(
             "That the engine denies execve: it cannot, because it needs one exec to start; the \
@@ -151,8 +199,7 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let uncalibrated: Vec<&str> = evidence
-        .probes
+    let uncalibrated: Vec<&str> = probes
         .iter()
         .filter(|probe| probe.calibrated_by.is_empty())
         .map(|probe| probe.probe_id.as_str())
@@ -189,7 +236,7 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
             evidence.sandbox.out_backing.reason
         ));
     }
-    if !evidence.inventory.unchanged {
+    if !unchanged {
         lines.push(
             "That nothing else on the engine changed: the inventories before and after differ."
                 .to_owned(),
@@ -209,31 +256,60 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
     lines
 }
 
-/// Fills in everything that follows from the recorded facts.
-pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
+/// Everything that follows from the recorded facts.
+pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
     let sweeps = Sweeps::default();
     let texts = Texts::of_run(&evidence.raw, &sweeps);
-    for result in &mut evidence.probes {
-        if let Some(spec) = catalogue::find(&result.probe_id) {
-            *result = probe_result(
-                spec,
-                std::mem::take(&mut result.observations),
-                &texts,
-                matrix,
-                std::mem::take(&mut result.artifact_path),
-            );
-        }
-    }
+    let result = |said: &ProbeResult| match catalogue::find(&said.probe_id) {
+        Some(spec) => follows(spec, &said.observations, &texts, matrix),
+        None => said.clone(),
+    };
+    let mut probes: Vec<ProbeResult> = evidence.probes.iter().map(result).collect();
     let run = without_gate(evidence);
-    calibrate::calibrate(&mut evidence.probes, &mut evidence.controls, &run);
-    evidence.witnesses = witness::witnesses(
-        &evidence.raw,
-        &evidence.sandbox.configured,
-        &evidence.witnesses.outside,
-    );
-    evidence.inventory.unchanged = unchanged(&evidence.inventory);
-    evidence.matrix = matrix.bind(&evidence.probes);
-    evidence.summary = summary(&evidence.probes, !evidence.controls.is_empty());
-    evidence.status = status(evidence);
-    evidence.not_proven = not_proven(evidence);
+    let controls = calibrate::calibrate(&mut probes, &evidence.controls, &run);
+    let unchanged = unchanged(&evidence.inventory);
+    let mut derived = Derived {
+        witnesses: witness::witnesses(
+            &evidence.raw,
+            &evidence.sandbox.configured,
+            &evidence.witnesses.outside,
+        ),
+        unchanged,
+        matrix: matrix.bind(&probes),
+        summary: summary(&probes, !controls.is_empty()),
+        status: Status::SandboxAttestationPartial,
+        not_proven: not_proven_by(evidence, &probes, unchanged),
+        probes,
+        controls,
+    };
+    derived.status = status(evidence, &derived);
+    derived
+}
+
+/// Fills in everything that follows from the recorded facts.
+pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
+    let derived = derived(evidence, matrix);
+    let Derived {
+        probes,
+        controls,
+        witnesses,
+        unchanged,
+        matrix,
+        summary,
+        status,
+        not_proven,
+    } = derived;
+    let controls = controls.into_iter().map(Cow::into_owned).collect();
+    for (said, mut derived) in evidence.probes.iter_mut().zip(probes) {
+        derived.observations = std::mem::take(&mut said.observations);
+        derived.artifact_path = std::mem::take(&mut said.artifact_path);
+        *said = derived;
+    }
+    evidence.controls = controls;
+    evidence.witnesses = witnesses;
+    evidence.inventory.unchanged = unchanged;
+    evidence.matrix = matrix;
+    evidence.summary = summary;
+    evidence.status = status;
+    evidence.not_proven = not_proven;
 }

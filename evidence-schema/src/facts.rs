@@ -5,6 +5,48 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// Where a byte stands first. Short as fields are, a plain loop is the fastest.
+fn find(byte: u8, text: &str) -> Option<usize> {
+    text.bytes().position(|own| own == byte)
+}
+
+/// Where the first line of a text ends.
+fn find_end(text: &str) -> Option<usize> {
+    #[cfg(feature = "std")]
+    return memchr::memchr(b'\n', text.as_bytes());
+    #[cfg(not(feature = "std"))]
+    find(b'\n', text)
+}
+
+/// The parts of a text that an ASCII character divides.
+pub(crate) fn parts(text: &str, by: u8) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    core::iter::from_fn(move || {
+        let text = rest?;
+        let Some(at) = find(by, text) else {
+            return rest.take();
+        };
+        rest = Some(&text[at + 1..]);
+        Some(&text[..at])
+    })
+}
+
+/// The lines of a text, as [`str::lines`] gives them.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    core::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let Some(at) = find_end(rest) else {
+            return Some(core::mem::take(&mut rest));
+        };
+        let line = &rest[..at];
+        rest = &rest[at + 1..];
+        Some(line.strip_suffix('\r').unwrap_or(line))
+    })
+}
+
 /// One line of `/proc/self/mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount<'a> {
@@ -20,24 +62,27 @@ pub struct Mount<'a> {
     pub super_options: &'a str,
     /// Mounts below it appear elsewhere too.
     pub shared: bool,
+    /// Which of [`FLAGS`] are among its options.
+    flags: [bool; FLAGS.len()],
+    read_only: bool,
 }
+
+/// Options that bear on safety.
+const FLAGS: [&str; 4] = ["ro", "nosuid", "nodev", "noexec"];
 
 impl Mount<'_> {
     /// Nothing can be written through this mount.
     pub fn is_read_only(&self) -> bool {
-        self.has("ro") || is_among("ro", self.super_options)
+        self.read_only
     }
 
     /// This mount carries the option.
     pub fn has(&self, option: &str) -> bool {
-        is_among(option, self.options)
+        match FLAGS.iter().position(|flag| *flag == option) {
+            Some(flag) => self.flags[flag],
+            None => parts(self.options, b',').any(|own| own == option),
+        }
     }
-}
-
-/// An option is among those that a comma divides.
-fn is_among(option: &str, options: &str) -> bool {
-    let mut options = options.as_bytes().split(|byte| *byte == b',');
-    options.any(|own| own == option.as_bytes())
 }
 
 /// The number (from 1) of the line that is not in the kernel's form.
@@ -46,8 +91,8 @@ pub struct BadLine(pub usize);
 
 /// Parses a mount table.
 pub fn mounts(mountinfo: &str) -> Result<Vec<Mount<'_>>, BadLine> {
-    let mut mounts = Vec::new();
-    for (index, line) in mountinfo.lines().enumerate() {
+    let mut mounts = Vec::with_capacity(32);
+    for (index, line) in lines(mountinfo).enumerate() {
         mounts.push(mount(line).ok_or(BadLine(index + 1))?);
     }
     if mounts.is_empty() {
@@ -57,22 +102,41 @@ pub fn mounts(mountinfo: &str) -> Result<Vec<Mount<'_>>, BadLine> {
 }
 
 fn mount(line: &str) -> Option<Mount<'_>> {
-    let (own, file_system) = line.split_once(" - ")?;
-    let mut own = own.split(' ').skip(3);
-    let mut file_system = file_system.split(' ');
+    // A lone hyphen ends the mount's own fields, of which there are at least six.
+    let mut fields = parts(line, b' ');
+    fields.next()?;
+    let mut own = || fields.next().filter(|field| *field != "-");
+    let (_, _) = (own()?, own()?);
+    let (root, mount_point, options) = (unescape(own()?)?, unescape(own()?)?, own()?);
+    let mut shared = false;
+    loop {
+        match fields.next()? {
+            "-" => break,
+            field => shared |= field.starts_with("shared:"),
+        }
+    }
+    let (fs_type, super_options) = (fields.next()?, fields.nth(1)?);
+    let mut flags = [false; FLAGS.len()];
+    for option in parts(options, b',') {
+        if let Some(flag) = FLAGS.iter().position(|flag| *flag == option) {
+            flags[flag] = true;
+        }
+    }
     Some(Mount {
-        root: unescape(own.next()?)?,
-        mount_point: unescape(own.next()?)?,
-        options: own.next()?,
-        shared: own.any(|field| field.starts_with("shared:")),
-        fs_type: file_system.next()?,
-        super_options: file_system.nth(1)?,
+        root,
+        mount_point,
+        options,
+        fs_type,
+        super_options,
+        shared,
+        flags,
+        read_only: flags[0] || parts(super_options, b',').any(|option| option == "ro"),
     })
 }
 
 /// The kernel writes space, tab, newline and backslash as `\ooo`.
 fn unescape(field: &str) -> Option<Cow<'_, str>> {
-    if !field.contains('\\') {
+    if find(b'\\', field).is_none() {
         return Some(Cow::Borrowed(field));
     }
     let mut out = String::new();
@@ -99,7 +163,7 @@ fn joined<'a>(parts: impl Iterator<Item = &'a str>, between: &str, out: &mut Str
 
 /// A mount table in one line: mount point, access and type of each.
 pub fn mount_summary(mounts: &[Mount]) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(mounts.len() * 32);
     for (index, mount) in mounts.iter().enumerate() {
         if index > 0 {
             out.push_str("; ");
@@ -116,15 +180,15 @@ pub fn mount_summary(mounts: &[Mount]) -> String {
 
 /// A mount table's flags in one line: those that bear on safety.
 pub fn flags_summary(mounts: &[Mount]) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(mounts.len() * 48);
     for (index, mount) in mounts.iter().enumerate() {
         if index > 0 {
             out.push_str("; ");
         }
         out.push_str(&mount.mount_point);
         out.push(' ');
-        let flags = ["ro", "nosuid", "nodev", "noexec"].into_iter();
-        let flags = flags.filter(|flag| mount.has(flag));
+        let flags = FLAGS.into_iter().zip(mount.flags);
+        let flags = flags.filter_map(|(flag, is_set)| is_set.then_some(flag));
         joined(flags.chain(mount.shared.then_some("shared")), ",", &mut out);
     }
     out
@@ -160,7 +224,7 @@ pub fn ipv6_routes(route: &str) -> Vec<&str> {
 
 /// A field of `/proc/self/status`.
 pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
-    status.lines().find_map(|line| {
+    lines(status).find_map(|line| {
         let value = line.strip_prefix(name)?.strip_prefix(':')?;
         Some(value.trim())
     })
@@ -168,8 +232,12 @@ pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 
 /// Every field of `/proc/self/status`, in its order.
 pub fn status_fields(status: &str) -> Vec<(&str, &str)> {
-    let fields = status.lines().filter_map(|line| line.split_once(':'));
-    fields.map(|(name, value)| (name, value.trim())).collect()
+    let mut fields = Vec::with_capacity(64);
+    fields.extend(lines(status).filter_map(|line| {
+        let at = find(b':', line)?;
+        Some((&line[..at], line[at + 1..].trim()))
+    }));
+    fields
 }
 
 /// User ids, group ids and supplementary groups of a status, in one line.
@@ -225,6 +293,43 @@ mod tests {
     }
 
     #[test]
+    fn flags_are_those_of_the_mount_and_ro_also_of_the_file_system() {
+        for (own, file_system, read_only, summary) in [
+            ("ro,nosuid", "rw", true, "/in ro,nosuid"),
+            ("rw,noexec,nodev", "ro,x", true, "/in nodev,noexec"),
+            ("rw,xro,ro2,nosuidx", "rw,errors=remount-ro", false, "/in "),
+        ] {
+            let line = alloc::format!("1 2 0:1 / /in {own} shared:7 - ext4 /dev/vda {file_system}");
+            let mounts = mounts(&line).unwrap();
+            assert_eq!(mounts[0].is_read_only(), read_only, "{line}");
+            let comma = if summary.ends_with(' ') { "" } else { "," };
+            let shown = alloc::format!("{summary}{comma}shared");
+            assert_eq!(flags_summary(&mounts), shown);
+            for option in ["ro", "nosuid", "nodev", "noexec", "rw", "xro"] {
+                let wanted = own.split(',').any(|own| own == option);
+                assert_eq!(mounts[0].has(option), wanted, "{line}: {option}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_and_parts_are_those_of_the_standard_library() {
+        for text in [
+            "",
+            "\n",
+            "a",
+            "a\n",
+            "a\r\nb\r",
+            "\n\na\n\n",
+            "\r\n",
+            "é\nß",
+        ] {
+            assert!(lines(text).eq(text.lines()), "{text:?}");
+            assert!(parts(text, b'a').eq(text.split('a')), "{text:?}");
+        }
+    }
+
+    #[test]
     fn broken_mount_lines_are_refused() {
         for text in [
             "",
@@ -236,6 +341,16 @@ mod tests {
             assert!(mounts(text).is_err(), "{text:?}");
         }
         assert_eq!(mounts(&alloc::format!("{LINE}\nx")), Err(BadLine(2)));
+        // A hyphen among the first fields ends them too early, and one at the end
+        // of a line ends nothing.
+        let fields: Vec<&str> = LINE.split(' ').collect();
+        for place in 1..6 {
+            let mut early = fields.clone();
+            early[place] = "-";
+            assert!(mounts(&early.join(" ")).is_err(), "{place}");
+        }
+        assert!(mounts("- 69 254:0 /a /in ro - ext4 /dev/vda rw").is_ok());
+        assert!(mounts("86 69 254:0 /a /in ro master:1 -").is_err());
     }
 
     #[test]

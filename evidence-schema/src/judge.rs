@@ -24,7 +24,9 @@ pub use texts::{Sweeps, Texts};
 use crate::catalogue::{Expect, OperationSpec, ProbeSpec};
 use crate::evidence::Verdict;
 use crate::observation::{Observation, Phase, State};
+use crate::wire::ProbeObservation;
 use std::borrow::Borrow;
+use std::sync::Arc;
 
 /// A verdict and, unless it is PASS, the reasons for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +50,33 @@ impl Judgement {
         self.reasons.push(reason);
     }
 }
+
+/// The verdict on one probe of a conversation. Most observations of a bundle are
+/// shared by its conversations; where the same ones were judged before, and none
+/// depends on the texts of its container, the verdict is the same.
+pub fn verdict(probe: &ProbeSpec, seen: &[&Arc<ProbeObservation>], texts: &Texts) -> Verdict {
+    let judge = || {
+        let seen: Vec<&Observation> = seen.iter().map(|own| &own.seen).collect();
+        judge(probe, &seen, texts).verdict
+    };
+    if reads_texts(probe) {
+        return judge();
+    }
+    texts.known_verdict(probe.id, seen, judge)
+}
+
+/// Whether anything but the observations themselves bears on the verdict.
+fn reads_texts(probe: &ProbeSpec) -> bool {
+    let rules = probe.operations.iter().map(|operation| operation.expect);
+    probe.id == LOCK
+        || rules.into_iter().any(|expect| match expect {
+            Expect::Fact(rule) => facts::reads_texts(rule),
+            Expect::Denied(_) | Expect::Allowed | Expect::Recorded => false,
+        })
+}
+
+/// The probe whose denials are the lock's.
+const LOCK: &str = "PR-EXEC-1";
 
 /// Judges one probe by everything that was seen of it.
 pub fn judge<O: Borrow<Observation>>(
@@ -84,7 +113,7 @@ pub fn judge<O: Borrow<Observation>>(
             );
         }
     }
-    if probe.id == "PR-EXEC-1"
+    if probe.id == LOCK
         && let Some(problem) = facts::lock_problem(texts)
     {
         judgement.worsen(Verdict::Unproven, problem);
@@ -232,7 +261,7 @@ pub fn errno_or_exit(probe: &ProbeSpec, observations: &[Observation]) -> String 
 /// Who denied it, where that is not plainly the engine. PR-EXEC-1 is enforced
 /// by the launcher if the engine phase already gave what is expected.
 pub fn enforced_by(probe: &ProbeSpec, observations: &[Observation]) -> Option<String> {
-    if probe.id != "PR-EXEC-1" {
+    if probe.id != LOCK {
         return None;
     }
     let engine: Vec<&Observation> = observations

@@ -127,7 +127,9 @@ pub fn control_nonce(run_nonce: &str, control: &str) -> String {
 
 /// SHA-256 (hex) of the matrix that is compiled in.
 pub fn built_in_matrix_sha256() -> String {
-    sha256_hex(matrix::REV4.as_bytes())
+    static BUILT_IN: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    let digest = || sha256_hex(matrix::REV4.as_bytes());
+    BUILT_IN.get_or_init(digest).clone()
 }
 
 /// 64 lower-case hex digits.

@@ -161,7 +161,8 @@ pub fn deviations(declared: &Settings, configured: &Settings) -> Vec<Deviation> 
 /// A setting as JSON, its keys sorted.
 fn shown(setting: &impl Serialize) -> String {
     let value = serde_json::to_value(setting);
-    value.map(|value| value.to_string()).unwrap_or_default()
+    let text = value.and_then(|value| serde_json::to_string(&value));
+    text.unwrap_or_default()
 }
 
 /// Where settings fall short of the sandbox that the requirements describe,

@@ -7,7 +7,7 @@
 //! The canonical bytes are exactly what that `jq` prints: no white space, keys
 //! sorted, control characters and DEL as `\u00xx` unless they have a short form.
 
-use crate::strict::{self, StrictError};
+use crate::strict::{self, Canonical, StrictError};
 use sha2::{Digest, Sha256};
 
 /// The field that holds the stamp and is not part of it.
@@ -31,8 +31,17 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// The stamp of a whole evidence file, which must be strict.
 pub fn stamp(text: &[u8]) -> Result<String, StrictError> {
-    let canonical = strict::canonical_without(text, STAMP_FIELD)?;
-    Ok(sha256_hex(canonical.as_bytes()))
+    read(text).map(|(stamp, _)| stamp)
+}
+
+/// The same, and the file in its canonical form.
+pub fn read(text: &[u8]) -> Result<(String, Canonical), StrictError> {
+    let canonical = strict::canonical_with(text, STAMP_FIELD)?;
+    let mut digest = Sha256::new();
+    for part in canonical.without() {
+        digest.update(part);
+    }
+    Ok((hex(&digest.finalize()), canonical))
 }
 
 #[cfg(test)]

@@ -15,6 +15,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
+use std::ops::Range;
+
+mod plain;
 
 /// The largest evidence or request file that is read, in bytes.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -58,12 +61,34 @@ impl From<serde_json::Error> for StrictError {
 
 /// A strict text in its canonical form: exactly what `jq -cjS .` prints.
 pub fn canonical(bytes: &[u8]) -> Result<String, StrictError> {
-    write(bytes, None)
+    write(bytes, None).map(|writer| writer.out)
 }
 
-/// The same without one key of the outermost object.
-pub fn canonical_without(bytes: &[u8], key: &str) -> Result<String, StrictError> {
-    write(bytes, Some(key))
+/// The same, and where in it one key of the outermost object stands.
+pub fn canonical_with(bytes: &[u8], key: &str) -> Result<Canonical, StrictError> {
+    write(bytes, Some(key)).map(|writer| Canonical {
+        text: writer.out,
+        apart: writer.apart,
+    })
+}
+
+/// A text in its canonical form.
+#[derive(Clone, Debug)]
+pub struct Canonical {
+    text: String,
+    apart: Range<usize>,
+}
+
+impl Canonical {
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The canonical form without the key: these two, one after the other.
+    pub fn without(&self) -> [&str; 2] {
+        [&self.text[..self.apart.start], &self.text[self.apart.end..]]
+    }
 }
 
 /// Reads a value, after the text as a whole was found strict.
@@ -84,18 +109,27 @@ pub fn typed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StrictError> {
     read(bytes, PhantomData::<T>)
 }
 
-fn write(bytes: &[u8], without: Option<&str>) -> Result<String, StrictError> {
+fn write<'a>(bytes: &'a [u8], key: Option<&'a str>) -> Result<Writer<'a, 'a>, StrictError> {
     if bytes.len() > MAX_BYTES {
         return Err(StrictError::TooLarge(bytes.len()));
     }
-    let mut writer = Writer {
-        out: String::with_capacity(bytes.len()),
-        moved: String::new(),
-        entries: Vec::new(),
-        without,
-    };
-    read(bytes, &mut writer)?;
-    Ok(writer.out)
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let mut writer = Writer::new(text.len(), key);
+        if plain::write(text, &mut writer).is_some() {
+            return Ok(writer);
+        }
+    }
+    carefully(bytes, key)
+}
+
+/// Reads a text of any kind, and says what is wrong with it.
+fn carefully<'a>(
+    bytes: &'a (impl AsRef<[u8]> + ?Sized),
+    key: Option<&'a str>,
+) -> Result<Writer<'a, 'a>, StrictError> {
+    let mut writer = Writer::new(bytes.as_ref().len(), key);
+    read(bytes.as_ref(), &mut writer)?;
+    Ok(writer)
 }
 
 fn read<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value, StrictError> {
@@ -119,8 +153,10 @@ struct Writer<'de, 'w> {
     moved: String,
     /// Entries of the objects that are open, those of the innermost last.
     entries: Vec<Entry<'de>>,
-    /// A key of the outermost object that is left out.
-    without: Option<&'w str>,
+    /// A key of the outermost object whose place is looked for.
+    key: Option<&'w str>,
+    /// Where it and its value stand, with one comma.
+    apart: Range<usize>,
 }
 
 /// A key, and where it and its value stand in what was written.
@@ -176,6 +212,11 @@ impl<'de> Visitor<'de> for &mut Writer<'de, '_> {
         Err(E::custom("a number that is not a plain integer"))
     }
 
+    fn visit_borrowed_str<E: de::Error>(self, value: &'de str) -> Result<(), E> {
+        write_unescaped(&mut self.out, value);
+        Ok(())
+    }
+
     fn visit_str<E: de::Error>(self, value: &str) -> Result<(), E> {
         write_string(&mut self.out, value);
         Ok(())
@@ -208,38 +249,71 @@ impl<'de> Visitor<'de> for &mut Writer<'de, '_> {
                 more.insert(key.clone());
             }
             let start = self.out.len();
-            write_string(&mut self.out, &key);
+            match &key {
+                Cow::Borrowed(key) => write_unescaped(&mut self.out, key),
+                Cow::Owned(key) => write_string(&mut self.out, key),
+            }
             self.out.push(':');
             access.next_value_seed(&mut *self)?;
             let end = self.out.len();
             self.out.push(',');
             self.entries.push(Entry { key, start, end });
         }
-        let left_out = self.without.filter(|_| outermost);
-        self.close(first, start, left_out);
+        // No key stands twice, as was seen above.
+        self.close(first, start, outermost);
         Ok(())
     }
 }
 
-impl Writer<'_, '_> {
-    /// Puts the entries of an object in their order, and ends it.
-    fn close(&mut self, first: usize, start: usize, left_out: Option<&str>) {
+impl<'w> Writer<'_, 'w> {
+    fn new(length: usize, key: Option<&'w str>) -> Self {
+        Self {
+            out: String::with_capacity(length),
+            moved: String::new(),
+            entries: Vec::new(),
+            key,
+            apart: 0..0,
+        }
+    }
+
+    /// Puts the entries of an object in their order, and ends it. False if a key
+    /// stands twice.
+    fn close(&mut self, first: usize, start: usize, outermost: bool) -> bool {
         let entries = &mut self.entries[first..];
-        if left_out.is_some() || !entries.is_sorted_by(|a, b| a.key < b.key) {
+        if !entries.is_sorted_by(|a, b| a.key < b.key) {
             entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+            if entries.windows(2).any(|pair| pair[0].key == pair[1].key) {
+                return false;
+            }
             self.moved.clear();
-            for entry in entries.iter().filter(|e| left_out != Some(e.key.as_ref())) {
+            for entry in entries.iter_mut() {
+                let moved = start + self.moved.len();
                 self.moved.push_str(&self.out[entry.start..entry.end]);
                 self.moved.push(',');
+                (entry.start, entry.end) = (moved, moved + entry.end - entry.start);
             }
             self.out.truncate(start);
             self.out.push_str(&self.moved);
         }
-        if self.out.len() > start {
+        if !entries.is_empty() {
             self.out.pop();
+        }
+        let apart = self.key.filter(|_| outermost);
+        let apart = apart.and_then(|key| entries.iter().find(|entry| entry.key == key));
+        if let Some(Entry {
+            start: own, end, ..
+        }) = apart
+        {
+            // The comma after it goes with it; the last one has it before it.
+            self.apart = match (*end == self.out.len(), *own == start) {
+                (false, _) => *own..end + 1,
+                (true, false) => own - 1..*end,
+                (true, true) => *own..*end,
+            };
         }
         self.out.push('}');
         self.entries.truncate(first);
+        true
     }
 }
 
@@ -268,6 +342,17 @@ impl<'de> Visitor<'de> for KeyVisitor {
     fn visit_str<E: de::Error>(self, value: &str) -> Result<Key<'de>, E> {
         Ok(Key(Cow::Owned(value.to_owned())))
     }
+}
+
+/// Writes a string that stands in the text as it is: there is no escape in it, and
+/// JSON has no control character without one but DEL.
+fn write_unescaped(out: &mut String, text: &str) {
+    if memchr::memchr(0x7f, text.as_bytes()).is_some() {
+        return write_string(out, text);
+    }
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
 }
 
 /// Writes a string: control characters and DEL as `\u00xx` unless they have a
@@ -347,15 +432,46 @@ mod tests {
         let text = b"{\"b\":{\"d\":[{},{\"z\":1,\"y\":[]}],\"c\":0},\"a\":{\"b\":2}}";
         let sorted = "{\"a\":{\"b\":2},\"b\":{\"c\":0,\"d\":[{},{\"y\":[],\"z\":1}]}}";
         assert_eq!(canonical(text).unwrap(), sorted);
-        assert_eq!(canonical_without(text, "b").unwrap(), "{\"a\":{\"b\":2}}");
-        assert_eq!(canonical_without(b"{\"b\":1}", "b").unwrap(), "{}");
-        assert_eq!(
-            canonical_without(b"[{\"b\":1}]", "b").unwrap(),
-            "[{\"b\":1}]"
-        );
+        let without = |text: &[u8], key: &str| {
+            let with = canonical_with(text, key).unwrap();
+            assert_eq!(with.text(), canonical(text).unwrap());
+            // The careful reader finds the same place.
+            let careful = carefully(text, Some(key)).unwrap();
+            assert_eq!((&careful.out, &careful.apart), (&with.text, &with.apart));
+            with.without().concat()
+        };
+        assert_eq!(without(text, "b"), "{\"a\":{\"b\":2}}");
+        assert_eq!(without(b"{\"b\":1}", "b"), "{}");
+        assert_eq!(without(b"[{\"b\":1}]", "b"), "[{\"b\":1}]");
+        assert_eq!(without(b"{}", "b"), "{}");
+        let three = b"{\"c\":[],\"b\":{},\"a\":\"\"}";
+        assert_eq!(without(three, "a"), "{\"b\":{},\"c\":[]}");
+        assert_eq!(without(three, "b"), "{\"a\":\"\",\"c\":[]}");
+        assert_eq!(without(three, "c"), "{\"a\":\"\",\"b\":{}}");
+        assert_eq!(without(three, "d"), canonical(three).unwrap());
         // What is left out is no less strict.
-        assert!(canonical_without(b"{\"b\":1,\"b\":1}", "b").is_err());
-        assert!(canonical_without(b"{\"b\":1.5}", "b").is_err());
+        assert!(canonical_with(b"{\"b\":1,\"b\":1}", "b").is_err());
+        assert!(canonical_with(b"{\"b\":1.5}", "b").is_err());
+    }
+
+    #[test]
+    fn every_string_has_one_spelling() {
+        for (text, wanted) in [
+            ("\"a\u{7f}\"", "\"a\\u007f\""),
+            ("\"\\u0061\\u007f\\n\"", "\"a\\u007f\\n\""),
+            ("{\"\u{7f}\":\"\\/\"}", "{\"\\u007f\":\"/\"}"),
+            ("{\"\\u007f\":\"\u{e9}\"}", "{\"\\u007f\":\"\u{e9}\"}"),
+            (
+                "\"\\u0000\\u001f\\b\\f\\r\\t\\\\\\\"\"",
+                "\"\\u0000\\u001f\\b\\f\\r\\t\\\\\\\"\"",
+            ),
+        ] {
+            assert_eq!(canonical(text.as_bytes()).unwrap(), wanted, "{text}");
+        }
+        // What would need an escape and has none is not JSON.
+        for raw in 0..0x20u8 {
+            assert!(canonical(&[b'"', raw, b'"']).is_err(), "{raw}");
+        }
     }
 
     #[test]

@@ -7,7 +7,6 @@ use crate::observation::Observation;
 use crate::wire::{
     Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL, ProbeObservation, Raw, Refused,
 };
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -56,8 +55,8 @@ pub struct Transcript {
     raw: RawFacts,
     raw_names: Vec<String>,
     observations: Vec<Arc<ProbeObservation>>,
-    /// Where the last observation's probe stands in the challenge.
-    asked: usize,
+    /// Observations that come together, by their probe's place in the challenge.
+    runs: Vec<(usize, Range<usize>)>,
     information: Vec<Arc<Information>>,
     done: Option<Done>,
 }
@@ -71,6 +70,7 @@ pub struct Heard {
     pub raw: RawFacts,
     /// Observations with their probes' ids.
     pub observations: Vec<Arc<ProbeObservation>>,
+    runs: Vec<(usize, Range<usize>)>,
     /// Worth knowing, never judged.
     pub information: Vec<Arc<Information>>,
     /// How long the probes took, in microseconds.
@@ -86,39 +86,39 @@ impl Heard {
 
     /// What was seen of every probe.
     pub fn by_probe(&self) -> ByProbe<'_> {
-        let mut runs: Vec<(&str, Range<usize>)> = Vec::new();
-        for (index, own) in self.observations.iter().enumerate() {
-            match runs.last_mut() {
-                Some((probe, range)) if *probe == own.probe => range.end = index + 1,
-                _ => runs.push((&own.probe, index..index + 1)),
-            }
-        }
-        // A stable sort: runs of one probe stay in the order of the conversation.
-        runs.sort_by_key(|(probe, _)| *probe);
         ByProbe {
             observations: &self.observations,
-            runs,
+            runs: &self.runs,
+            next: 0,
         }
     }
 }
 
-/// Observations by probe. Those of one probe mostly come together, so runs of
-/// them are sorted and not each by itself.
+/// Observations by probe. Whoever asks for one probe after the other in the order
+/// of the challenge, which names each once, finds them without a search.
 #[derive(Debug)]
 pub struct ByProbe<'a> {
     observations: &'a [Arc<ProbeObservation>],
-    runs: Vec<(&'a str, Range<usize>)>,
+    /// In the order of the challenge.
+    runs: &'a [(usize, Range<usize>)],
+    next: usize,
 }
 
 impl<'a> ByProbe<'a> {
     /// What was seen of one probe, in the order of the conversation.
-    pub fn of(&self, probe: &str) -> impl Iterator<Item = &'a Observation> {
-        let observations = self.observations;
-        let first = self.runs.partition_point(|(known, _)| *known < probe);
-        let runs = &self.runs[first..];
-        let end = runs.iter().position(|(known, _)| *known != probe);
-        let ranges = runs[..end.unwrap_or(runs.len())].iter();
-        ranges.flat_map(move |(_, range)| observations[range.clone()].iter().map(|own| &own.seen))
+    pub fn of(&mut self, probe: &str) -> impl Iterator<Item = &'a Arc<ProbeObservation>> {
+        let (observations, runs) = (self.observations, self.runs);
+        let is_own = |run: &(usize, Range<usize>)| observations[run.1.start].probe == probe;
+        let first = match runs.get(self.next) {
+            Some(run) if is_own(run) => self.next,
+            _ => runs.iter().position(is_own).unwrap_or(runs.len()),
+        };
+        let place = runs.get(first).map(|run| run.0);
+        let own = runs[first..]
+            .iter()
+            .take_while(move |run| Some(run.0) == place);
+        self.next = first + own.clone().count();
+        own.flat_map(move |(_, range)| &observations[range.clone()])
     }
 }
 
@@ -132,56 +132,81 @@ pub fn write(challenge: &Challenge, heard: &Heard) -> Vec<u8> {
 }
 
 /// Lines that were read before. The conversations of one bundle mostly say the
-/// same, line by line and in the same order: what followed a line the first time
-/// is what is looked for first.
+/// same, line by line and in the same order: what followed a line before is what
+/// is looked for. A line that is not found is read like any other.
 #[derive(Debug, Default)]
-pub struct Lines<'a> {
-    read: Vec<Line<'a>>,
-    by_text: HashMap<&'a [u8], usize>,
-}
+pub struct Lines<'a>(Vec<Line<'a>>);
 
 #[derive(Debug)]
 struct Line<'a> {
     text: &'a [u8],
     message: Message,
+    /// What followed it the first time, or stood in that place.
     next: Option<usize>,
+    /// What followed it at other times.
+    others: Vec<usize>,
 }
 
-/// The longest line that is looked for among all that were read. Longer ones are
-/// kernel texts, which hardly ever come again.
-const MAX_LOOKED_UP: usize = 1024;
+/// How many other lines are looked for, the last ones first.
+const MAX_OTHERS: usize = 8;
+
+/// How many lines in a row a conversation may leave out: those of a probe.
+const MAX_LEFT_OUT: usize = 16;
 
 impl<'a> Lines<'a> {
-    /// The line that followed this one, if the text goes on with it.
-    fn expected(&self, after: Option<usize>, rest: &'a [u8]) -> Option<(usize, &'a [u8])> {
-        let index = self.read.get(after?)?.next?;
-        let rest = rest.strip_prefix(self.read.get(index)?.text)?;
-        Some((index, rest.strip_prefix(b"\n")?))
+    /// What followed a line, or began a conversation, the first time.
+    fn next(&self, last: Option<usize>) -> Option<usize> {
+        match last {
+            Some(last) => self.0.get(last)?.next,
+            None => (!self.0.is_empty()).then_some(0),
+        }
     }
 
-    fn find(&self, line: &[u8]) -> Option<usize> {
-        if line.len() > MAX_LOOKED_UP {
-            return None;
-        }
-        self.by_text.get(line).copied()
+    /// What comes after this line, if the text begins with it.
+    fn strip(&self, line: Option<usize>, text: &'a [u8]) -> Option<(usize, &'a [u8])> {
+        let text = text.strip_prefix(self.0.get(line?)?.text)?;
+        Some((line?, text.strip_prefix(b"\n")?))
     }
 
-    fn add(&mut self, text: &'a [u8], message: Message) -> usize {
-        let index = self.read.len();
-        if text.len() <= MAX_LOOKED_UP {
-            self.by_text.insert(text, index);
-        }
-        self.read.push(Line {
+    /// The line that the text begins with, if it is known here, and the rest.
+    fn find(&self, last: Option<usize>, text: &'a [u8]) -> Option<(usize, &'a [u8])> {
+        let next = self.next(last);
+        self.strip(next, text).or_else(|| {
+            let last = last.and_then(|last| self.0.get(last));
+            let others = last.map_or(&[][..], |last| &last.others).iter().rev();
+            let left_out = std::iter::successors(next, |line| self.next(Some(*line)));
+            let after = left_out.skip(1).take(MAX_LEFT_OUT);
+            let mut lines = others.take(MAX_OTHERS).copied().chain(after);
+            lines.find_map(|line| self.strip(Some(line), text))
+        })
+    }
+
+    /// A line that is not known here. It may stand where another one stood, and
+    /// what followed that one may follow it.
+    fn add(&mut self, text: &'a [u8], message: Message, last: Option<usize>) -> usize {
+        let next = self.next(last).and_then(|other| self.next(Some(other)));
+        self.0.push(Line {
             text,
             message,
-            next: None,
+            next,
+            others: Vec::new(),
         });
-        index
+        self.0.len() - 1
     }
 
-    fn follows(&mut self, line: usize, before: Option<usize>) {
-        if let Some(before) = before.and_then(|before| self.read.get_mut(before)) {
-            before.next.get_or_insert(line);
+    fn follows(&mut self, line: usize, last: Option<usize>) {
+        if let Some(last) = last.and_then(|last| self.0.get_mut(last)) {
+            let is_next = *last.next.get_or_insert(line) == line;
+            if !is_next
+                && !last
+                    .others
+                    .iter()
+                    .rev()
+                    .take(MAX_OTHERS)
+                    .any(|other| *other == line)
+            {
+                last.others.push(line);
+            }
         }
     }
 }
@@ -236,32 +261,30 @@ pub fn read_with<'a>(
         what: what.into(),
     };
     let mut transcript = Transcript::new();
+    // Most lines are observations, and this is how long most of them are.
+    transcript.observations.reserve(bytes.len() / 128);
     let (hello, rest) = split_line(bytes);
     transcript.greet(hello)?;
     let (asked, mut rest) = split_line(rest);
-    let HostMessage::Challenge(challenge) =
-        serde_json::from_slice(asked).map_err(|_| wrong(2, "not a challenge"))?;
+    let asked = std::str::from_utf8(asked).ok();
+    let asked = asked.and_then(|asked| serde_json::from_str(asked).ok());
+    let Some(HostMessage::Challenge(challenge)) = asked else {
+        return Err(wrong(2, "not a challenge"));
+    };
     let mut last = None;
     while !rest.is_empty() {
-        let index = if let Some((index, after)) = known.expected(last, rest) {
+        let index = if let Some((line, after)) = known.find(last, rest) {
             rest = after;
             transcript.lines += 1;
-            index
+            line
         } else {
             let (line, after) = split_line(rest);
             rest = after;
-            let index = match known.find(line) {
-                Some(index) => {
-                    transcript.lines += 1;
-                    index
-                }
-                None => known.add(line, transcript.message(line)?),
-            };
-            known.follows(index, last);
-            index
+            known.add(line, transcript.message(line)?, last)
         };
+        known.follows(index, last);
         last = Some(index);
-        transcript.take(known.read[index].message.clone(), &challenge)?;
+        transcript.take(known.0[index].message.clone(), &challenge)?;
     }
     match transcript.end() {
         Some(heard) => Ok((challenge, heard)),
@@ -279,7 +302,7 @@ impl Transcript {
             raw: RawFacts::default(),
             raw_names: Vec::new(),
             observations: Vec::new(),
-            asked: 0,
+            runs: Vec::new(),
             information: Vec::new(),
             done: None,
         }
@@ -343,13 +366,18 @@ impl Transcript {
                 // Observations of one probe mostly come together, and the probes
                 // in the order of the challenge.
                 let (probes, probe) = (&challenge.probes, &observation.probe);
-                let near = self.asked..probes.len().min(self.asked + 2);
+                let last = self.runs.last().map_or(0, |(place, _)| *place);
+                let near = last..probes.len().min(last + 2);
                 let found = near.into_iter().find(|index| probes[*index] == *probe);
                 let found = found.or_else(|| probes.iter().position(|known| known == probe));
                 let Some(found) = found else {
                     return Err(self.unexpected("an observation of a probe that nobody asked for"));
                 };
-                self.asked = found;
+                let end = self.observations.len() + 1;
+                match self.runs.last_mut() {
+                    Some((place, range)) if *place == found => range.end = end,
+                    _ => self.runs.push((found, end - 1..end)),
+                }
                 self.observations.push(observation);
                 Ok(false)
             }
@@ -371,10 +399,14 @@ impl Transcript {
     /// Everything, if the conversation came to its end.
     pub fn end(self) -> Option<Heard> {
         let done = self.done?;
+        let mut runs = self.runs;
+        // A stable sort: runs of one probe stay in the order of the conversation.
+        runs.sort_by_key(|(place, _)| *place);
         Some(Heard {
             bytes: self.bytes,
             raw: self.raw,
             observations: self.observations,
+            runs,
             information: self.information,
             elapsed_us: done.elapsed_us,
         })
@@ -500,12 +532,18 @@ mod tests {
     /// what it says by itself.
     #[test]
     fn lines_that_are_known_change_nothing() {
-        let long = seen(&"l".repeat(MAX_LOOKED_UP));
+        let long = seen(&"l".repeat(2000));
         let (a, b, c) = (seen("a"), seen("b"), seen("c"));
         let done = |count: usize| {
             format!(r#"{{"done":{{"nonce":"n","observations":{count},"elapsed_us":7}}}}"#)
         };
-        let orders: [&[&String]; 6] = [
+        let many: Vec<String> = (0..40).map(|n| seen(&n.to_string())).collect();
+        let all: Vec<&String> = many.iter().collect();
+        let some: Vec<&String> = [&all[..7], &all[20..25], &[&long], &all[26..]].concat();
+        let orders: [&[&String]; 9] = [
+            &all,
+            &some,
+            &all[1..],
             &[&a, &b, &long, &c],
             &[&a, &c, &long, &b],
             &[&c, &a, &b],
@@ -554,28 +592,30 @@ mod tests {
 
     #[test]
     fn observations_are_found_by_their_probe_in_their_order() {
-        let one = |probe: &str, operation: &str| {
-            Arc::new(ProbeObservation {
-                probe: probe.into(),
-                seen: Observation::new(Phase::Engine, operation, crate::observation::State::Denied),
-            })
+        let probes = ["b", "a", "d"].map(str::to_owned).to_vec();
+        let asked = Challenge {
+            probes,
+            ..challenge()
         };
-        let heard = Heard {
-            bytes: Vec::new(),
-            raw: RawFacts::default(),
-            observations: vec![one("b", "1"), one("b", "2"), one("a", "3"), one("b", "4")],
-            information: Vec::new(),
-            elapsed_us: 0,
+        let mut transcript = Transcript::new();
+        transcript.hear_hello(HELLO).unwrap();
+        for (probe, operation) in [("b", "1"), ("b", "2"), ("a", "3"), ("b", "4"), ("d", "5")] {
+            let line = seen(operation).replace("PR-NET-1", probe);
+            transcript.hear(line.as_bytes(), &asked).unwrap();
+        }
+        let done = br#"{"done":{"nonce":"n","observations":5,"elapsed_us":7}}"#;
+        transcript.hear(done, &asked).unwrap();
+        let heard = transcript.end().unwrap();
+        let mut by_probe = heard.by_probe();
+        let mut found = |probe: &str| -> Vec<&str> {
+            let own = by_probe.of(probe);
+            own.map(|own| own.seen.operation.as_str()).collect()
         };
-        let by_probe = heard.by_probe();
-        let found = |probe: &str| -> Vec<&str> {
-            by_probe
-                .of(probe)
-                .map(|seen| seen.operation.as_str())
-                .collect()
-        };
-        assert_eq!((found("a"), found("b")), (vec!["3"], vec!["1", "2", "4"]));
-        assert!(found("").is_empty() && found("aa").is_empty() && found("c").is_empty());
+        for _ in 0..2 {
+            assert_eq!((found("a"), found("b")), (vec!["3"], vec!["1", "2", "4"]));
+            assert!(found("").is_empty() && found("c").is_empty());
+            assert_eq!((found("b"), found("d")), (vec!["1", "2", "4"], vec!["5"]));
+        }
     }
 
     #[test]

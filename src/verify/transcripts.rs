@@ -53,12 +53,13 @@ pub fn compare_run<'a>(evidence: &Evidence, loaded: &'a Loaded) -> Result<Run<'a
     if !asked.eq(required.map(|probe| probe.id)) || !challenge.lock {
         return Err("the inspector was asked something else".into());
     }
-    let seen = heard.by_probe();
+    let mut seen = heard.by_probe();
     for probe in &evidence.probes {
         if probe.artifact_path != path {
             return Err(format!("{} points elsewhere", probe.probe_id));
         }
-        if !seen.of(&probe.probe_id).eq(&probe.observations) {
+        let own = seen.of(&probe.probe_id).map(|own| &own.seen);
+        if !own.eq(&probe.observations) {
             return Err(format!(
                 "{}: the conversation says otherwise",
                 probe.probe_id

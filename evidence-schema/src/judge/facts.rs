@@ -132,6 +132,29 @@ pub fn check(rule: FactRule, seen: &Observation, texts: &Texts) -> Vec<Problem> 
     }
 }
 
+/// Whether a rule looks at more than the reading.
+pub fn reads_texts(rule: FactRule) -> bool {
+    match rule {
+        FactRule::OnlyLoopback
+        | FactRule::NoIpv4Route
+        | FactRule::NoIpv6Route
+        | FactRule::EnvKeys
+        | FactRule::MountTable
+        | FactRule::MountFlags
+        | FactRule::Status(..)
+        | FactRule::NotRoot
+        | FactRule::FreshNamespace
+        | FactRule::Sweep => true,
+        FactRule::CanaryAbsent
+        | FactRule::NoSocketFile
+        | FactRule::Is(_)
+        | FactRule::OneOf(_)
+        | FactRule::ImageFiles
+        | FactRule::Devices
+        | FactRule::Descriptors => false,
+    }
+}
+
 fn agree(reading: &str, raw: &str) -> Vec<Problem> {
     if reading == raw {
         return Vec::new();
@@ -329,10 +352,10 @@ pub fn unreadable_profile() -> Problem {
 pub fn sweep(reading: &str, calls: &Calls) -> Vec<Problem> {
     let mut seen = 0;
     let mut through = Vec::new();
-    for entry in reading.split(' ') {
-        let parsed = entry.split_once('=');
-        let Some((number, answer)) = parsed.and_then(|(n, a)| Some((n.parse::<u32>().ok()?, a)))
-        else {
+    for entry in facts::parts(reading, b' ') {
+        let at = entry.bytes().position(|byte| byte == b'=');
+        let parsed = at.and_then(|at| Some((entry[..at].parse::<u32>().ok()?, &entry[at + 1..])));
+        let Some((number, answer)) = parsed else {
             return vec![(Verdict::Unproven, format!("not a sweep: {entry:?}"))];
         };
         if number != seen {
@@ -347,7 +370,7 @@ pub fn sweep(reading: &str, calls: &Calls) -> Vec<Problem> {
             }
             return vec![(Verdict::Unproven, format!("{} was not tried", name()))];
         }
-        let denied = ["EPERM", "ENOSYS", "SIGSYS"].contains(&answer);
+        let denied = matches!(answer, "EPERM" | "ENOSYS" | "SIGSYS");
         if call.must_be_denied && !denied {
             through.push(format!("{} ({answer})", name()));
         }

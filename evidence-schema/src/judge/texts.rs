@@ -3,9 +3,11 @@
 
 use super::facts::Problem;
 use super::profile::Calls;
-use crate::evidence::RawFacts;
+use crate::evidence::{RawFacts, Verdict};
 use crate::facts::{self, BadLine, Mount};
+use crate::wire::ProbeObservation;
 use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
 
 /// The kernel texts of one container, and what they are held against.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ impl<'a> Texts<'a> {
 
     /// What is wrong with a sweep of all system calls.
     pub fn sweep(&self, reading: &str) -> Vec<Problem> {
-        let mut known = self.sweeps.0.borrow_mut();
+        let mut known = self.sweeps.sweeps.borrow_mut();
         let same = |sweep: &&Sweep| sweep.reading == reading && sweep.profile == self.profile;
         if let Some(sweep) = known.iter().find(same) {
             return sweep.problems.clone();
@@ -79,16 +81,77 @@ impl<'a> Texts<'a> {
         });
         problems
     }
+
+    /// The verdict on these observations, if it follows from them alone: the same
+    /// as before, if these very observations were judged before.
+    pub fn known_verdict(
+        &self,
+        probe: &str,
+        seen: &[&Arc<ProbeObservation>],
+        judge: impl FnOnce() -> Verdict,
+    ) -> Verdict {
+        let mut known = self.sweeps.verdicts.borrow_mut();
+        let place = known.place(probe);
+        let judged = &mut known.by_probe[place].1;
+        let same = |judged: &&Judged| {
+            let both = judged.seen.iter().zip(seen);
+            judged.seen.len() == seen.len() && both.into_iter().all(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        if let Some(judged) = judged.iter().find(same) {
+            return judged.verdict;
+        }
+        let verdict = judge();
+        judged.push(Judged {
+            seen: seen.iter().copied().cloned().collect(),
+            verdict,
+        });
+        verdict
+    }
 }
 
-/// Sweeps that were judged before: the containers of one bundle, a few dozen at
-/// most, mostly give the same answers under the same profile.
+/// What was judged before: the containers of one bundle, a few dozen at most,
+/// mostly give the same answers, and the same sweep under the same profile.
 #[derive(Debug, Default)]
-pub struct Sweeps(RefCell<Vec<Sweep>>);
+pub struct Sweeps {
+    sweeps: RefCell<Vec<Sweep>>,
+    verdicts: RefCell<Verdicts>,
+}
 
 #[derive(Debug)]
 struct Sweep {
     reading: String,
     profile: String,
     problems: Vec<Problem>,
+}
+
+/// Verdicts by probe. They are asked for in the same order for each container.
+#[derive(Debug, Default)]
+struct Verdicts {
+    by_probe: Vec<(String, Vec<Judged>)>,
+    next: usize,
+}
+
+/// As long as the observations are held here, no others can be in their place.
+#[derive(Debug)]
+struct Judged {
+    seen: Vec<Arc<ProbeObservation>>,
+    verdict: Verdict,
+}
+
+impl Verdicts {
+    fn place(&mut self, probe: &str) -> usize {
+        let is_own = |(known, _): &(String, Vec<Judged>)| known == probe;
+        let place = match self.by_probe.get(self.next) {
+            Some(next) if is_own(next) => self.next,
+            _ => match self.by_probe.iter().position(is_own) {
+                Some(place) => place,
+                None => {
+                    self.by_probe.push((probe.to_owned(), Vec::new()));
+                    self.by_probe.len() - 1
+                }
+            },
+        };
+        self.next = place + 1;
+        place
+    }
 }
