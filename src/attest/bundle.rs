@@ -318,8 +318,10 @@ impl Bundle {
                 bytes: bytes.len() as u64,
             })
             .collect();
+        // The stamp is of what is said, not of how it is laid out.
+        let compact = serde_json::to_vec(&evidence).unwrap_or_default();
         evidence.evidence_sha256 =
-            stamp::stamp(&pretty(&evidence)).map_err(|error| broken(error.to_string()))?;
+            stamp::stamp(&compact).map_err(|error| broken(error.to_string()))?;
         let bytes = pretty(&evidence);
         Ok((evidence, bytes))
     }
