@@ -2,6 +2,10 @@
 //! until proven otherwise: every line is bounded, typed and expected, or the
 //! run ends.
 
+mod lines;
+
+pub use lines::Lines;
+
 use crate::evidence::{Information, RawFacts};
 use crate::observation::Observation;
 use crate::wire::{
@@ -131,86 +135,6 @@ pub fn write(challenge: &Challenge, heard: &Heard) -> Vec<u8> {
     [hello, &asked, b"\n", rest].concat()
 }
 
-/// Lines that were read before. The conversations of one bundle mostly say the
-/// same, line by line and in the same order: what followed a line before is what
-/// is looked for. A line that is not found is read like any other.
-#[derive(Debug, Default)]
-pub struct Lines<'a>(Vec<Line<'a>>);
-
-#[derive(Debug)]
-struct Line<'a> {
-    text: &'a [u8],
-    message: Message,
-    /// What followed it the first time, or stood in that place.
-    next: Option<usize>,
-    /// What followed it at other times.
-    others: Vec<usize>,
-}
-
-/// How many other lines are looked for, the last ones first.
-const MAX_OTHERS: usize = 8;
-
-/// How many lines in a row a conversation may leave out: those of a probe.
-const MAX_LEFT_OUT: usize = 16;
-
-impl<'a> Lines<'a> {
-    /// What followed a line, or began a conversation, the first time.
-    fn next(&self, last: Option<usize>) -> Option<usize> {
-        match last {
-            Some(last) => self.0.get(last)?.next,
-            None => (!self.0.is_empty()).then_some(0),
-        }
-    }
-
-    /// What comes after this line, if the text begins with it.
-    fn strip(&self, line: Option<usize>, text: &'a [u8]) -> Option<(usize, &'a [u8])> {
-        let text = text.strip_prefix(self.0.get(line?)?.text)?;
-        Some((line?, text.strip_prefix(b"\n")?))
-    }
-
-    /// The line that the text begins with, if it is known here, and the rest.
-    fn find(&self, last: Option<usize>, text: &'a [u8]) -> Option<(usize, &'a [u8])> {
-        let next = self.next(last);
-        self.strip(next, text).or_else(|| {
-            let last = last.and_then(|last| self.0.get(last));
-            let others = last.map_or(&[][..], |last| &last.others).iter().rev();
-            let left_out = std::iter::successors(next, |line| self.next(Some(*line)));
-            let after = left_out.skip(1).take(MAX_LEFT_OUT);
-            let mut lines = others.take(MAX_OTHERS).copied().chain(after);
-            lines.find_map(|line| self.strip(Some(line), text))
-        })
-    }
-
-    /// A line that is not known here. It may stand where another one stood, and
-    /// what followed that one may follow it.
-    fn add(&mut self, text: &'a [u8], message: Message, last: Option<usize>) -> usize {
-        let next = self.next(last).and_then(|other| self.next(Some(other)));
-        self.0.push(Line {
-            text,
-            message,
-            next,
-            others: Vec::new(),
-        });
-        self.0.len() - 1
-    }
-
-    fn follows(&mut self, line: usize, last: Option<usize>) {
-        if let Some(last) = last.and_then(|last| self.0.get_mut(last)) {
-            let is_next = *last.next.get_or_insert(line) == line;
-            if !is_next
-                && !last
-                    .others
-                    .iter()
-                    .rev()
-                    .take(MAX_OTHERS)
-                    .any(|other| *other == line)
-            {
-                last.others.push(line);
-            }
-        }
-    }
-}
-
 /// The first line of a text, without its end, and what comes after it.
 fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b'\n', text) {
@@ -284,7 +208,7 @@ pub fn read_with<'a>(
         };
         known.follows(index, last);
         last = Some(index);
-        transcript.take(known.0[index].message.clone(), &challenge)?;
+        transcript.take(known.message(index).clone(), &challenge)?;
     }
     match transcript.end() {
         Some(heard) => Ok((challenge, heard)),

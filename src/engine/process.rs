@@ -1,10 +1,26 @@
-//! Waiting for a process of ours, for so long at most.
+//! Finding programs, and waiting for a process of ours, for so long at most.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Access, access};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
+
+/// Where a program is, by the search path.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    find_in(std::env::split_paths(&std::env::var_os("PATH")?), name)
+}
+
+/// The first of these directories that has the program. One that is not absolute
+/// is another one for each working directory, and does not count.
+pub fn find_in(folders: impl Iterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
+    folders
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|path| access(path, Access::EXEC_OK).is_ok() && path.is_file())
+}
 
 /// Waits for a child's end; `None` if it goes on after `limit`.
 pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<ExitStatus> {

@@ -1,9 +1,11 @@
 //! Another program, run with a deadline and a bound on what it may say.
 
+use crate::engine::process::{find_in, find_program};
 use crate::survey::watch::{Stopped, Watch};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
@@ -184,18 +186,11 @@ impl Heard {
     }
 }
 
-/// Where a program is, by the search path.
-pub fn find(name: &str) -> Option<std::path::PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    // Where administrators' programs are, and a user's path does not lead.
-    let usual = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(std::path::PathBuf::from);
-    std::env::split_paths(&path)
-        .filter(|folder| folder.is_absolute())
-        .chain(usual)
-        .map(|folder| folder.join(name))
-        .find(|file| {
-            file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
-        })
+/// Where a program is, by the search path or where administrators' programs are,
+/// which a user's path does not lead to.
+pub fn find(name: &str) -> Option<PathBuf> {
+    let usual = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
+    find_program(name).or_else(|| find_in(usual.into_iter(), name))
 }
 
 #[cfg(test)]

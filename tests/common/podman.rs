@@ -22,7 +22,12 @@ pub fn whole_podman() -> RwLockWriteGuard<'static, ()> {
 /// `podman` with arguments; must succeed.
 #[track_caller]
 pub fn podman(arguments: &[&str]) -> String {
-    let mut command = Command::new("podman");
+    podman_by(Command::new("podman"), arguments)
+}
+
+/// The same with a command that somebody has prepared.
+#[track_caller]
+pub fn podman_by(mut command: Command, arguments: &[&str]) -> String {
     command.env_remove("CONTAINER_HOST");
     let said = need(
         "podman",

@@ -1,7 +1,7 @@
 //! What Podman has forgotten: `clean` ends what is ours, and nothing else.
 
-use crate::common::podman::{private_storage, processes, whole_podman};
-use crate::common::{eventually, need, run, tool};
+use crate::common::podman::{podman_by, private_storage, processes, whole_podman};
+use crate::common::{eventually, run, tool};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,14 +30,7 @@ impl Podman {
 
     #[track_caller]
     fn podman(&self, arguments: &[&str]) -> String {
-        let mut command = self.with_storage(Command::new("podman"));
-        command.env_remove("CONTAINER_HOST");
-        let said = need(
-            "podman",
-            command.args(["--runtime", "runc"]).args(arguments),
-        );
-        assert_eq!(said.status, 0, "podman {arguments:?}: {}", said.stderr);
-        said.stdout.trim().to_owned()
+        podman_by(self.with_storage(Command::new("podman")), arguments)
     }
 
     /// A container that waits to be started, and its monitor.

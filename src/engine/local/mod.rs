@@ -23,13 +23,12 @@ pub use job::Maker;
 pub use oci::MASKED;
 
 use crate::engine::contract::{
-    Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
+    Engine, GateKind, ImageNames, Launch, Leftover, NAME_PREFIX, Session, Surroundings,
 };
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
+use crate::engine::process::find_program;
 use crate::image::Image;
-use rustix::fs::{Access, access};
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -40,9 +39,6 @@ use tki_evidence::evidence::Holdings;
 pub fn compiled_filter(profile: &str) -> Result<Vec<u8>, String> {
     Ok(filter::bytes(&filter::compile(profile)?))
 }
-
-/// How containers of ours are called, and so their control groups.
-const PREFIX: &str = "tki-attest-";
 
 /// An engine without a daemon.
 #[derive(Debug)]
@@ -111,15 +107,6 @@ impl Drop for LocalEngine {
     }
 }
 
-/// Where a program is.
-pub fn find_program(name: &str) -> Option<PathBuf> {
-    let paths = std::env::var_os("PATH")?;
-    std::env::split_paths(&paths)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
-        .find(|path| access(path, Access::EXEC_OK).is_ok() && path.is_file())
-}
-
 /// The version that bubblewrap tells, asked once.
 fn bwrap_version() -> Result<String, String> {
     static TOLD: OnceLock<Result<String, String>> = OnceLock::new();
@@ -186,10 +173,10 @@ impl Engine for LocalEngine {
     /// the tool were killed together; those of a run that has just begun are
     /// empty, too, and so only old ones count.
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
-        Ok(cgroup::abandoned(PREFIX, &self.support)
+        Ok(cgroup::abandoned(NAME_PREFIX, &self.support)
             .into_iter()
             .map(|name| Leftover {
-                run_id: name.trim_start_matches(PREFIX).to_owned(),
+                run_id: name.trim_start_matches(NAME_PREFIX).to_owned(),
                 id: name,
                 state: "empty control group".into(),
                 deadline: None,
@@ -198,7 +185,7 @@ impl Engine for LocalEngine {
     }
 
     fn remove(&mut self, id: &str) -> Result<(), EngineError> {
-        if id.starts_with(PREFIX) && !id.contains('/') {
+        if id.starts_with(NAME_PREFIX) && !id.contains('/') {
             cgroup::remove_all(&cgroup::named(id, &self.support));
         }
         Ok(())

@@ -8,6 +8,7 @@ use crate::engine::api::Api;
 use crate::engine::api::raw::Raw;
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
+use crate::engine::process::find_program;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -135,7 +136,7 @@ impl Place {
         runtime: Option<&str>,
         notes: Vec<String>,
     ) -> Result<Self, EngineError> {
-        if !is_installed("podman") {
+        if find_program("podman").is_none() {
             return Err(EngineError::Unusable {
                 engine: "podman",
                 reason: "no Podman service answers, and there is no program `podman`".into(),
@@ -174,11 +175,6 @@ fn usual_hosts() -> Vec<String> {
         .chain(in_runtime_folder)
         .chain([format!("unix://{USUAL_SOCKET}")])
         .collect()
-}
-
-fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// Somebody has chosen a runtime for this host, and it stays chosen.

@@ -2,8 +2,7 @@
 //! forgotten. They are asked by their own commands, and only programs that this
 //! process finds itself are executed.
 
-use crate::engine::local::find_program;
-use crate::engine::process::wait_at_most;
+use crate::engine::process::{find_program, wait_at_most};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::Read;
