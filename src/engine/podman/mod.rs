@@ -14,6 +14,7 @@ mod service;
 mod session;
 mod spec;
 mod strays;
+mod told;
 
 pub use place::Place;
 

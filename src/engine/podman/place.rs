@@ -30,7 +30,16 @@ pub struct Place {
     pub rootless: bool,
     /// What is still to end when everything else is over.
     pub monitors: Monitors,
-    _service: Option<Service>,
+    service: Option<Service>,
+}
+
+/// A service of our own ends while the monitors do.
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(service) = &mut self.service {
+            service.begin_to_end();
+        }
+    }
 }
 
 impl Place {
@@ -115,7 +124,7 @@ impl Place {
                 notes: Vec::new(),
                 rootless: !owner.uid.is_root(),
                 monitors: Monitors::default(),
-                _service: None,
+                service: None,
             }),
             Ok(None) => Err(EngineError::Unusable {
                 engine: "podman",
@@ -152,7 +161,7 @@ impl Place {
                 notes,
                 rootless: !rustix::process::geteuid().is_root(),
                 monitors: Monitors::default(),
-                _service: Some(service),
+                service: Some(service),
             }),
             Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
                 Err(error)

@@ -86,8 +86,13 @@ impl Service {
         })
     }
 
-    fn end(&mut self) {
+    /// Asks it to end, and does not wait.
+    pub fn begin_to_end(&mut self) {
         drop(self.stop.take());
+    }
+
+    fn end(&mut self) {
+        self.begin_to_end();
         if let Some(keeper) = self.keeper.take() {
             let _ = keeper.join();
         }
@@ -135,8 +140,16 @@ fn nameless_socket() -> std::io::Result<(UnixListener, OwnedFd)> {
     Ok((listener, socket))
 }
 
+/// How much more than what is in use may become rubbish before the service looks for
+/// it, in percent. For one run it need not: that takes a second processor, and what
+/// the run is waiting for goes on there.
+const RUBBISH: (&str, &str) = ("GOGC", "1000");
+
 fn command(runtime: Option<&str>) -> Command {
     let mut command = Command::new("/bin/sh");
+    if std::env::var_os(RUBBISH.0).is_none() {
+        command.env(RUBBISH.0, RUBBISH.1);
+    }
     command.args(["-c", ACTIVATE, "sh", "podman"]);
     if let Some(runtime) = runtime {
         command.args(["--runtime", runtime]);

@@ -1,22 +1,16 @@
 //! A container of Podman's.
 
-use super::configured::{self, Description, Oci};
+use super::configured;
+use super::monitors::Monitor;
 use super::profile::ProfileFile;
+use super::told::{self, Told};
 use super::{Networks, Place, libpod, spec, strays};
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
-use crate::engine::process::wait_for;
-use std::fs::File;
-use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
 use tokio::task::JoinHandle;
-
-/// The most that an OCI configuration may have.
-const MAX_CONFIG: u64 = 4 << 20;
 
 /// Creates, attaches, starts.
 pub fn launch<'a>(
@@ -54,12 +48,11 @@ pub fn launch<'a>(
         .api
         .driver
         .run("POST /libpod/containers/init", libpod::init(raw, &id))?;
-    // Podman describes what the runtime has made while it has it started.
-    let asked = raw.clone();
-    let describing = async move { libpod::inspect(&asked, &id).await };
-    session.description = Some(container.api.driver.spawn(describing));
     container.attach()?;
     container.start()?;
+    // Podman describes it while it waits to be asked, and is not in the way of its start.
+    let describing = told::ask(raw.clone(), id);
+    session.description = Some(container.api.driver.spawn(describing));
     // Podman has read the file at some moment between then and now. If it is
     // still the same, that is what Podman has read.
     session.profile = match file {
@@ -73,10 +66,10 @@ struct PodmanSession<'a> {
     container: Container<'a>,
     rest: Rest,
     /// Its monitor, once that is known.
-    monitor: Option<Arc<OwnedFd>>,
+    monitor: Option<Arc<Monitor>>,
     place: &'a Place,
     /// What Podman says about it, asked for and not heard yet.
-    description: Option<JoinHandle<Result<serde_json::Value, EngineError>>>,
+    description: Option<JoinHandle<Result<Told, EngineError>>>,
     /// The path that Podman was given, and what stood there after the start.
     profile: Option<(String, Vec<u8>)>,
     runtime: Option<String>,
@@ -96,19 +89,6 @@ impl Drop for Rest {
 }
 
 impl PodmanSession<'_> {
-    /// What Podman handed to the runtime.
-    fn oci_config(&self, path: &str) -> Result<String, EngineError> {
-        let mut text = String::new();
-        File::open(path)
-            .and_then(|file| file.take(MAX_CONFIG).read_to_string(&mut text))
-            .map_err(|error| EngineError::Unusable {
-                engine: "podman",
-                reason: format!("what it set cannot be read from {path}: {error}"),
-                next: "run as the user that Podman's service runs as, on the same host".into(),
-            })?;
-        Ok(text)
-    }
-
     fn check_runtime(&self, used: &str) -> Result<(), EngineError> {
         match &self.runtime {
             Some(wanted) if wanted != used && wanted.rsplit('/').next() != Some(used) => {
@@ -131,37 +111,34 @@ impl PodmanSession<'_> {
 
 impl Session for PodmanSession<'_> {
     fn configured(&mut self) -> Result<Configured, EngineError> {
-        let request = "GET /libpod/containers/json";
         let (driver, raw) = (&mut self.container.api.driver, &self.place.raw);
-        let found = match self.description.take() {
-            Some(asked) => driver.join(request, &raw.host, asked)?,
-            None => driver.run(request, libpod::inspect(raw, &self.container.id))?,
+        let told = match self.description.take() {
+            Some(asked) => driver.join(told::REQUEST, &raw.host, asked)?,
+            None => {
+                let asked = told::ask(raw.clone(), self.container.id.clone());
+                driver.run(told::REQUEST, asked)?
+            }
         };
-        let unread = |error: serde_json::Error| EngineError::Vanished {
-            host: self.place.raw.host.clone(),
-            request: request.into(),
-            reason: format!("its description of the container cannot be read: {error}"),
-        };
-        let described: Description = serde_json::from_value(found.clone()).map_err(unread)?;
+        let described = told.described;
         self.monitor = self.place.monitors.watch(described.state.conmon_pid);
         self.check_runtime(&described.oci_runtime)?;
-        let config = self.oci_config(&described.oci_config_path)?;
-        let config: serde_json::Value = serde_json::from_str(&config).map_err(unread)?;
-        let oci: Oci = serde_json::from_value(config.clone()).map_err(unread)?;
         let profile = self
             .profile
             .as_ref()
             .map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
-        let both = serde_json::json!({"inspect": found, "oci_config": config});
         Ok(Configured {
-            settings: configured::settings(&described, &oci, profile),
+            settings: configured::settings(&described, &told.oci, profile),
             image_id: libpod::digest(&described.image),
             pid: i32::try_from(described.state.pid)
                 .ok()
                 .filter(|pid| *pid > 1),
             oci_runtime: Some(described.oci_runtime),
-            description: serde_json::to_string_pretty(&both).unwrap_or_default(),
+            description: told.verbatim,
         })
+    }
+
+    fn is_being_described(&self) -> bool {
+        self.description.is_some()
     }
 
     fn send(&mut self, line: &[u8]) -> Result<(), EngineError> {
@@ -180,12 +157,13 @@ impl Session for PodmanSession<'_> {
         let id = self.container.id.clone();
         let monitor = self.monitor.take();
         // One that was not there any more when it was looked for is gone as well.
-        let is_gone = || {
-            let monitor = monitor.as_ref();
-            monitor.is_none_or(|monitor| wait_for(monitor.as_fd(), Instant::now()))
-        };
+        let is_gone = || monitor.as_ref().is_none_or(|monitor| monitor.is_gone());
         let ending = libpod::end(&self.place.raw, &id, is_gone);
         let ended = self.container.finish_by(ending)?;
+        // A user's Podman goes on as a second process, which would not be told.
+        if let Some(monitor) = monitor.filter(|_| !self.place.rootless) {
+            monitor.is_not_needed();
+        }
         self.rest.0 = None;
         Ok(ended)
     }

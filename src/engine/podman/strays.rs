@@ -9,7 +9,7 @@ use super::{monitors, runtimes};
 use crate::engine::api::groups;
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_RUN, Leftover, NAME_PREFIX};
 use crate::engine::process::wait_for;
-use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal, geteuid, pidfd_send_signal};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -145,17 +145,10 @@ impl Monitor {
 
     /// The runtime at work, or the process that it has prepared.
     fn runtime_children(&self) -> Vec<OwnedFd> {
-        let pid = self.pid.as_raw_nonzero();
-        let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        let list = list.unwrap_or_default();
-        let numbers = list.split_whitespace().filter_map(|pid| pid.parse().ok());
-        let children = numbers.filter_map(Pid::from_raw).filter_map(|child| {
-            let held = pidfd_open(child, PidfdFlags::empty()).ok()?;
-            // While the monitor lives nobody else has its number.
-            let is_runtime = is_runtime_of(child, pid.get());
-            (is_runtime && !self.has_ended_by(Instant::now())).then_some(held)
-        });
-        children.collect()
+        let is_runtime = |name: &str| name.starts_with("runc") || name.starts_with("crun");
+        let children = monitors::children(self.pid, self.held.as_fd());
+        let at_work = children.into_iter().filter(|child| is_runtime(&child.name));
+        at_work.map(|child| child.held).collect()
     }
 }
 
@@ -185,18 +178,6 @@ fn watched_by(line: &[u8]) -> Option<Watched> {
         bundle: value("-b")?.into(),
         run: run_of(value("-n")?)?,
     })
-}
-
-/// The process is the runtime's, and a child of that parent.
-fn is_runtime_of(child: Pid, parent: i32) -> bool {
-    let path = format!("/proc/{}/status", child.as_raw_nonzero());
-    let status = std::fs::read_to_string(path).unwrap_or_default();
-    let field = |name: &str| {
-        let mut lines = status.lines().filter_map(|line| line.strip_prefix(name));
-        lines.next().map(str::trim).unwrap_or_default()
-    };
-    let name = field("Name:");
-    (name.starts_with("runc") || name.starts_with("crun")) && field("PPid:") == parent.to_string()
 }
 
 #[cfg(test)]
