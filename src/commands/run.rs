@@ -201,8 +201,6 @@ fn on_one(
     let connector = Connector::new(engine, args.runtime.as_deref());
     connector.settle()?;
     progress.stage("build");
-    // An engine that has to be started takes longer than the tool's own digest.
-    std::thread::spawn(describe_tool);
     // One deadline for everything: whatever connects later has less time.
     let connect = || connector.connect(time_left(deadline, "connecting")?);
     // The engine takes as long to agree on a version as the image to be built.
@@ -211,6 +209,8 @@ fn on_one(
         let agreeing = scope.spawn(|| {
             let mut engine = connect()?;
             engine.expect_launch();
+            // While an engine starts it has no processor to spare.
+            std::thread::spawn(describe_tool);
             Ok::<_, EngineError>(engine)
         });
         let janitor = shared::janitor(engine);
