@@ -1,6 +1,8 @@
 //! How long a whole `tki-attest run` takes beside `docker run` and `podman run`
 //! of the same image with the same flags doing nothing. Each beside its peer in
-//! the same run, in turns, as a ratio of medians.
+//! the same run, in turns, as a ratio of medians. None begins before what the one
+//! before has left behind is over: `podman run` is back while its monitor still
+//! starts Podman once more, and that would be measured with its neighbour.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,6 +12,7 @@ use tki_attest::engine::local::filter;
 const ROUNDS: usize = 15;
 
 fn main() {
+    settle();
     println!("{ROUNDS} rounds, in turns; medians");
     let docker = compare("docker");
     compare("podman");
@@ -138,6 +141,7 @@ fn challenge(out: &Path) -> Vec<u8> {
 /// The same conversation by hand: the challenge in, everything out.
 fn converse(command: &mut Command, challenge: &[u8]) -> Duration {
     use std::io::{Read, Write};
+    settle();
     let start = Instant::now();
     let mut child = command
         .stdin(Stdio::piped())
@@ -339,7 +343,31 @@ fn command(line: &[String]) -> Command {
     command
 }
 
+/// Waits until no more of the engines' helpers run than at the beginning, for so
+/// long at most.
+fn settle() {
+    static AT_FIRST: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    let at_first = *AT_FIRST.get_or_init(helpers);
+    let give_up = Instant::now() + Duration::from_secs(2);
+    while helpers() > at_first && Instant::now() < give_up {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Processes that engines start for a container. A monitor stays for as long as the
+/// Podman that it has started.
+fn helpers() -> usize {
+    let names = ["conmon", "runc", "containerd-shim"];
+    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let called =
+        entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("comm")).ok());
+    called
+        .filter(|called| names.iter().any(|name| called.starts_with(name)))
+        .count()
+}
+
 fn time(command: &mut Command) -> Duration {
+    settle();
     let start = Instant::now();
     let status = command
         .stdin(Stdio::null())
