@@ -133,8 +133,66 @@ impl Drop for Monitors {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::{Child, Command};
+
+    /// The child with that name, once it is there.
+    pub fn child_called(name: &str, parent: &Child) -> OwnedFd {
+        let pid = Pid::from_child(parent);
+        let held = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        let started = Instant::now();
+        loop {
+            let mut found = children(pid, held.as_fd()).into_iter();
+            if let Some(child) = found.find(|child| child.name == name) {
+                return child.held;
+            }
+            assert!(started.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn what_a_monitor_starts_is_called_off_once_its_container_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        let waiting = format!("read word <{}", place("wait").display());
+        for (name, text) in [
+            (
+                "conmon",
+                format!("{0}/podman & {0}/runc & wait", folder.path().display()),
+            ),
+            ("podman", waiting.clone()),
+            ("runc", waiting),
+        ] {
+            std::fs::write(place(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+            let open = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(place(name), open).unwrap();
+        }
+        let made = Command::new("mkfifo").arg(place("wait")).status();
+        assert!(made.unwrap().success());
+        let mut conmon = Command::new(place("conmon")).spawn().unwrap();
+        let podman = child_called("podman", &conmon);
+        let runc = child_called("runc", &conmon);
+        let monitors = Monitors::default();
+        let monitor = monitors.watch(i64::from(conmon.id())).unwrap();
+        let has_ended = |process: &OwnedFd, within| {
+            wait_for(
+                process.as_fd(),
+                Instant::now() + Duration::from_secs(within),
+            )
+        };
+        monitor.call_off();
+        assert!(!has_ended(&podman, 0));
+        monitor.is_not_needed();
+        assert!(has_ended(&podman, 60));
+        assert!(!has_ended(&runc, 0) && !monitor.is_gone());
+        pidfd_send_signal(&runc, Signal::KILL).unwrap();
+        monitor.wait(Instant::now() + Duration::from_secs(60));
+        assert!(monitor.is_gone());
+        conmon.wait().unwrap();
+    }
 
     #[test]
     fn only_a_monitor_is_waited_for() {

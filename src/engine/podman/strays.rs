@@ -285,22 +285,8 @@ mod tests {
             .uid(user)
             .spawn()
             .unwrap();
-        let runtime = runtime_of(child.id().cast_signed());
+        let runtime = monitors::tests::child_called("runc", &child);
         (child, runtime)
-    }
-
-    fn runtime_of(parent: i32) -> OwnedFd {
-        let started = Instant::now();
-        loop {
-            let list = format!("/proc/{parent}/task/{parent}/children");
-            let list = std::fs::read_to_string(list).unwrap();
-            let child = list.trim().parse().ok().and_then(Pid::from_raw);
-            if let Some(child) = child.filter(|pid| is_runtime_of(*pid, parent)) {
-                return pidfd_open(child, PidfdFlags::empty()).unwrap();
-            }
-            assert!(started.elapsed() < Duration::from_secs(60));
-            std::thread::sleep(Duration::from_millis(5));
-        }
     }
 
     #[test]
