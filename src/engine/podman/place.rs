@@ -30,16 +30,7 @@ pub struct Place {
     pub rootless: bool,
     /// What is still to end when everything else is over.
     pub monitors: Monitors,
-    service: Option<Service>,
-}
-
-/// A service of our own ends while the monitors do.
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(service) = &mut self.service {
-            service.begin_to_end();
-        }
-    }
+    _service: Option<Service>,
 }
 
 impl Place {
@@ -124,7 +115,7 @@ impl Place {
                 notes: Vec::new(),
                 rootless: !owner.uid.is_root(),
                 monitors: Monitors::default(),
-                service: None,
+                _service: None,
             }),
             Ok(None) => Err(EngineError::Unusable {
                 engine: "podman",
@@ -161,7 +152,7 @@ impl Place {
                 notes,
                 rootless: !rustix::process::geteuid().is_root(),
                 monitors: Monitors::default(),
-                service: Some(service),
+                _service: Some(service),
             }),
             Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
                 Err(error)

@@ -86,13 +86,8 @@ impl Service {
         })
     }
 
-    /// Asks it to end, and does not wait.
-    pub fn begin_to_end(&mut self) {
-        drop(self.stop.take());
-    }
-
     fn end(&mut self) {
-        self.begin_to_end();
+        drop(self.stop.take());
         if let Some(keeper) = self.keeper.take() {
             let _ = keeper.join();
         }
