@@ -11,6 +11,7 @@ pub mod docker;
 pub mod driver;
 pub mod error;
 pub mod gate;
+pub mod held;
 pub mod lines;
 pub mod local;
 pub mod podman;

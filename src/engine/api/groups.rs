@@ -1,6 +1,7 @@
 //! Control groups of a container that was removed by force. Engines forget them if a
 //! part of theirs was killed while the runtime made the container.
 
+use crate::engine::api::names::is_id;
 use crate::engine::local::remove_groups;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ pub fn take_away(id: &str) {
 
 /// Where Docker and Podman make groups when systemd does not do it for them.
 fn of(root: &Path, id: &str) -> Vec<PathBuf> {
-    if id.len() != 64 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if !is_id(id) {
         return Vec::new();
     }
     let hierarchies = std::fs::read_dir(root).into_iter().flatten().flatten();

@@ -5,6 +5,7 @@ pub mod ask;
 pub mod connect;
 pub mod container;
 pub mod groups;
+pub mod names;
 pub mod raw;
 
 use crate::engine::contract::ImageNames;

@@ -1,7 +1,7 @@
 //! Podman's own API, as far as it is needed. What it answers is taken apart
 //! leniently: later versions say more.
 
-use super::names::run_of;
+use crate::engine::api::names::run_of;
 use crate::engine::api::raw::Raw;
 use crate::engine::contract::{ImageNames, LABEL_DEADLINE, LABEL_RUN, Leftover};
 use crate::engine::error::EngineError;

@@ -6,7 +6,6 @@ mod configured;
 mod facts;
 pub mod libpod;
 mod monitors;
-mod names;
 mod place;
 mod profile;
 mod runtimes;

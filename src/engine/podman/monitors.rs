@@ -4,12 +4,14 @@
 //! has to wait for all that before writing down what happened, but nothing of a run
 //! may be left when the run is over.
 
-use crate::engine::process::wait_for;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::engine::held::Held;
+use rustix::process::Pid;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+/// What a monitor is called.
+pub const PROGRAM: &str = "conmon";
 
 /// How long monitors may take to end, all together.
 const GRACE: Duration = Duration::from_secs(5);
@@ -24,8 +26,7 @@ pub struct Monitors(Mutex<Vec<Arc<Monitor>>>);
 /// The monitor of a container.
 #[derive(Debug)]
 pub struct Monitor {
-    pid: Pid,
-    held: OwnedFd,
+    process: Held,
     /// Podman has removed the container.
     idle: AtomicBool,
 }
@@ -35,10 +36,9 @@ impl Monitors {
     /// not followed: it may be one of another machine.
     pub fn watch(&self, pid: i64) -> Option<Arc<Monitor>> {
         let positive = i32::try_from(pid).ok().filter(|pid| *pid > 0);
-        let pid = positive.and_then(Pid::from_raw)?;
+        let process = Held::named(positive.and_then(Pid::from_raw)?, PROGRAM)?;
         let monitor = Arc::new(Monitor {
-            pid,
-            held: hold(pid)?,
+            process,
             idle: AtomicBool::new(false),
         });
         self.0
@@ -52,7 +52,7 @@ impl Monitors {
 impl Monitor {
     /// It has ended.
     pub fn is_gone(&self) -> bool {
-        wait_for(self.held.as_fd(), Instant::now())
+        self.process.has_ended_by(Instant::now())
     }
 
     /// Podman has removed the container: there is nothing left to tidy up.
@@ -64,9 +64,8 @@ impl Monitor {
     /// Asks the Podman that it has started to end, as Podman itself provides for.
     fn call_off(&self) {
         if self.idle.load(Ordering::SeqCst) {
-            let started = children(self.pid, self.held.as_fd()).into_iter();
-            for podman in started.filter(|child| child.name == "podman") {
-                let _ = pidfd_send_signal(&podman.held, Signal::TERM);
+            for podman in self.process.children(|name| name == "podman") {
+                podman.ask_to_end();
             }
         }
     }
@@ -74,52 +73,12 @@ impl Monitor {
     fn wait(&self, give_up: Instant) {
         while Instant::now() < give_up {
             self.call_off();
-            if wait_for(self.held.as_fd(), give_up.min(Instant::now() + GLANCE)) {
+            let glance = give_up.min(Instant::now() + GLANCE);
+            if self.process.has_ended_by(glance) {
                 break;
             }
         }
     }
-}
-
-/// A process that another one has started.
-#[derive(Debug)]
-pub struct Started {
-    /// It itself.
-    pub held: OwnedFd,
-    /// What it is called.
-    pub name: String,
-}
-
-/// What a process that is held has started and that goes on.
-pub fn children(parent: Pid, held: BorrowedFd) -> Vec<Started> {
-    let pid = parent.as_raw_nonzero();
-    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    let list = list.unwrap_or_default();
-    let numbers = list.split_whitespace().filter_map(|pid| pid.parse().ok());
-    let children = numbers.filter_map(Pid::from_raw).filter_map(|child| {
-        let started = pidfd_open(child, PidfdFlags::empty()).ok()?;
-        let path = format!("/proc/{}/status", child.as_raw_nonzero());
-        let status = std::fs::read_to_string(path).ok()?;
-        let field = |name: &str| {
-            let mut lines = status.lines().filter_map(|line| line.strip_prefix(name));
-            lines.next().map(str::trim).unwrap_or_default()
-        };
-        // While the parent lives nobody else has its number.
-        let is_its = field("PPid:") == pid.to_string() && !wait_for(held, Instant::now());
-        is_its.then(|| Started {
-            held: started,
-            name: field("Name:").to_owned(),
-        })
-    });
-    children.collect()
-}
-
-/// Holds a process if it is called like a monitor. The name is read once the
-/// process is held, so that it is this one's.
-pub fn hold(pid: Pid) -> Option<OwnedFd> {
-    let held = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    let name = std::fs::read(format!("/proc/{}/comm", pid.as_raw_nonzero()));
-    name.is_ok_and(|name| name == b"conmon\n").then_some(held)
 }
 
 impl Drop for Monitors {
@@ -133,20 +92,19 @@ impl Drop for Monitors {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
     use std::process::{Child, Command};
 
     /// The child with that name, once it is there.
-    pub fn child_called(name: &str, parent: &Child) -> OwnedFd {
-        let pid = Pid::from_child(parent);
-        let held = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+    fn child_called(name: &str, parent: &Child) -> Held {
         let started = Instant::now();
         loop {
-            let mut found = children(pid, held.as_fd()).into_iter();
-            if let Some(child) = found.find(|child| child.name == name) {
-                return child.held;
+            let monitor = Held::named(Pid::from_child(parent), PROGRAM);
+            let found = monitor.map(|held| held.children(|called| called == name));
+            if let Some(child) = found.and_then(|mut children| children.pop()) {
+                return child;
             }
             assert!(started.elapsed() < Duration::from_secs(60));
             std::thread::sleep(Duration::from_millis(5));
@@ -158,38 +116,27 @@ pub mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name);
         let waiting = format!("read word <{}", place("wait").display());
-        for (name, text) in [
-            (
-                "conmon",
-                format!("{0}/podman & {0}/runc & wait", folder.path().display()),
-            ),
-            ("podman", waiting.clone()),
-            ("runc", waiting),
-        ] {
+        let both = format!("{0}/podman & {0}/runc & wait", folder.path().display());
+        for (name, text) in [(PROGRAM, &both), ("podman", &waiting), ("runc", &waiting)] {
             std::fs::write(place(name), format!("#!/bin/sh\n{text}\n")).unwrap();
             let open = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(place(name), open).unwrap();
         }
         let made = Command::new("mkfifo").arg(place("wait")).status();
         assert!(made.unwrap().success());
-        let mut conmon = Command::new(place("conmon")).spawn().unwrap();
+        let mut conmon = Command::new(place(PROGRAM)).spawn().unwrap();
         let podman = child_called("podman", &conmon);
         let runc = child_called("runc", &conmon);
         let monitors = Monitors::default();
         let monitor = monitors.watch(i64::from(conmon.id())).unwrap();
-        let has_ended = |process: &OwnedFd, within| {
-            wait_for(
-                process.as_fd(),
-                Instant::now() + Duration::from_secs(within),
-            )
-        };
+        let soon = || Instant::now() + Duration::from_secs(60);
         monitor.call_off();
-        assert!(!has_ended(&podman, 0));
+        assert!(!podman.has_ended_by(Instant::now()));
         monitor.is_not_needed();
-        assert!(has_ended(&podman, 60));
-        assert!(!has_ended(&runc, 0) && !monitor.is_gone());
-        pidfd_send_signal(&runc, Signal::KILL).unwrap();
-        monitor.wait(Instant::now() + Duration::from_secs(60));
+        assert!(podman.has_ended_by(soon()));
+        assert!(!runc.has_ended_by(Instant::now()) && !monitor.is_gone());
+        runc.end_with(Vec::new());
+        monitor.wait(soon());
         assert!(monitor.is_gone());
         conmon.wait().unwrap();
     }

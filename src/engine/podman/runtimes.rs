@@ -2,6 +2,7 @@
 //! forgotten. They are asked by their own commands, and only programs that this
 //! process finds itself are executed.
 
+use crate::engine::api::names::is_id;
 use crate::engine::process::{find_program, wait_at_most};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -71,12 +72,6 @@ fn ids_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| is_id(name)).collect()
-}
-
-/// Podman's ids, which are safe as an argument and as part of a path.
-pub fn is_id(text: &str) -> bool {
-    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    text.len() == 64 && text.bytes().all(is_hex)
 }
 
 fn state(name: &str, id: &str) -> Option<State> {

@@ -4,24 +4,18 @@
 //! the kernel keep about it. Podman is asked first; only what still stands after
 //! that is ended here, and only what has a name or a label of ours.
 
-use super::names::{Run, run_of};
 use super::{monitors, runtimes};
 use crate::engine::api::groups;
+use crate::engine::api::names::{Run, is_id, run_of};
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_RUN, Leftover, NAME_PREFIX};
-use crate::engine::process::wait_for;
-use rustix::process::{Pid, Signal, geteuid, pidfd_send_signal};
+use crate::engine::held::{Held, value_of};
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a monitor may go on by itself: one whose container has ended starts
 /// Podman once more.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// How long a process may take to end that was made to.
-const END: Duration = Duration::from_secs(5);
 
 /// A container of ours that still is something and that Podman does not list.
 #[derive(Debug)]
@@ -43,7 +37,7 @@ pub fn unlisted(listed: &[String]) -> Vec<Stray> {
     let mut monitors = our_monitors();
     monitors.retain(|monitor| !listed.contains(&monitor.watched.container));
     let until = Instant::now() + GRACE;
-    monitors.retain(|monitor| !monitor.has_ended_by(until));
+    monitors.retain(|monitor| !monitor.process.has_ended_by(until));
     let watched = monitors.into_iter().map(|monitor| monitor.watched);
     let watched = watched.map(|it| stray(it.container, it.bundle, it.run));
     let kept = runtimes::states(listed).into_iter().filter_map(|state| {
@@ -82,14 +76,14 @@ fn labelled(annotations: &BTreeMap<String, String>) -> Option<Run> {
 /// Ends what is left of a container of ours that Podman has removed, or cannot
 /// remove.
 pub fn end(id: &str) {
-    if !runtimes::is_id(id) {
+    if !is_id(id) {
         return;
     }
     let mut monitors = our_monitors();
     monitors.retain(|monitor| monitor.watched.container == id);
     let until = Instant::now() + GRACE;
     for monitor in monitors {
-        if !monitor.has_ended_by(until) {
+        if !monitor.process.has_ended_by(until) {
             monitor.end();
         }
     }
@@ -100,8 +94,7 @@ pub fn end(id: &str) {
 /// A monitor of a container of ours.
 #[derive(Debug)]
 struct Monitor {
-    held: OwnedFd,
-    pid: Pid,
+    process: Held,
     watched: Watched,
 }
 
@@ -115,48 +108,23 @@ struct Watched {
 
 impl Monitor {
     /// The monitor, if this process is one: of this user, for a name of ours.
-    fn of(pid: Pid) -> Option<Self> {
-        // Everything is read once the process is held: should the number become
-        // another's meanwhile, a signal does not reach that one.
-        let held = monitors::hold(pid)?;
-        let folder = format!("/proc/{}", pid.as_raw_nonzero());
-        let owner = std::fs::metadata(&folder).ok()?.uid();
-        let line = std::fs::read(format!("{folder}/cmdline")).ok()?;
-        let watched = watched_by(&line)?;
-        (owner == geteuid().as_raw()).then_some(Self { held, pid, watched })
-    }
-
-    fn has_ended_by(&self, until: Instant) -> bool {
-        wait_for(self.held.as_fd(), until)
+    fn of(process: Held) -> Option<Self> {
+        let watched = watched_by(&process.command_line()?)?;
+        Some(Self { process, watched })
     }
 
     /// Ends it and the runtime that it has started. It goes first: otherwise it
     /// would take the end of the other for the container's, and start Podman.
     fn end(self) {
-        let children = self.runtime_children();
-        for process in std::iter::once(&self.held).chain(&children) {
-            let _ = pidfd_send_signal(process, Signal::KILL);
-        }
-        let until = Instant::now() + END;
-        for process in std::iter::once(&self.held).chain(&children) {
-            wait_for(process.as_fd(), until);
-        }
-    }
-
-    /// The runtime at work, or the process that it has prepared.
-    fn runtime_children(&self) -> Vec<OwnedFd> {
         let is_runtime = |name: &str| name.starts_with("runc") || name.starts_with("crun");
-        let children = monitors::children(self.pid, self.held.as_fd());
-        let at_work = children.into_iter().filter(|child| is_runtime(&child.name));
-        at_work.map(|child| child.held).collect()
+        let children = self.process.children(is_runtime);
+        self.process.end_with(children);
     }
 }
 
 fn our_monitors() -> Vec<Monitor> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let pids = numbers.filter_map(Pid::from_raw);
-    pids.filter_map(Monitor::of).collect()
+    let monitors = Held::all(monitors::PROGRAM);
+    monitors.filter_map(Monitor::of).collect()
 }
 
 /// The container that a monitor was started for, from its command line.
@@ -167,12 +135,8 @@ fn watched_by(line: &[u8]) -> Option<Watched> {
     let words: Vec<&str> = words
         .take_while(|word| !word.starts_with("--exit-command"))
         .collect();
-    let value = |option: &str| {
-        let mut values = words.windows(2).filter(|pair| pair[0] == option);
-        let value = values.next().map(|pair| pair[1]);
-        value.filter(|_| values.next().is_none())
-    };
-    let container = value("-c").filter(|id| runtimes::is_id(id))?;
+    let value = |option: &str| value_of(&words, option);
+    let container = value("-c").filter(|id| is_id(id))?;
     Some(Watched {
         container: container.to_owned(),
         bundle: value("-b")?.into(),
@@ -183,6 +147,7 @@ fn watched_by(line: &[u8]) -> Option<Watched> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::{Pid, geteuid};
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::{Child, Command};
@@ -261,7 +226,7 @@ mod tests {
 
     /// A process called like a monitor, with a child called like a runtime. Both
     /// wait for ever.
-    fn impostor(folder: &Path, user: u32, id: &str, name: &str) -> (Child, OwnedFd) {
+    fn impostor(folder: &Path, user: u32, id: &str, name: &str) -> (Child, Held) {
         let open = || std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(folder, open()).unwrap();
         let wait = folder.join("wait");
@@ -285,8 +250,22 @@ mod tests {
             .uid(user)
             .spawn()
             .unwrap();
-        let runtime = monitors::tests::child_called("runc", &child);
+        let runtime = runtime_of(Pid::from_child(&child));
         (child, runtime)
+    }
+
+    fn runtime_of(parent: Pid) -> Held {
+        let started = Instant::now();
+        loop {
+            // Until its script is executed it has another name.
+            let monitor = Held::named(parent, "conmon");
+            let children = monitor.map(|held| held.children(|name| name == "runc"));
+            if let Some(child) = children.and_then(|mut children| children.pop()) {
+                return child;
+            }
+            assert!(started.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     #[test]
@@ -314,14 +293,14 @@ mod tests {
         assert!(ours.try_wait().unwrap().is_none());
         end(&id);
         let now = Instant::now;
-        assert!(wait_for(our_runtime.as_fd(), now()));
+        assert!(our_runtime.has_ended_by(now()));
         assert_eq!(ours.wait().unwrap().signal(), Some(9));
         for (mut monitor, runtime) in foreign {
-            assert!(!wait_for(runtime.as_fd(), now()));
+            assert!(!runtime.has_ended_by(now()));
             assert!(monitor.try_wait().unwrap().is_none());
             monitor.kill().unwrap();
             monitor.wait().unwrap();
-            pidfd_send_signal(&runtime, Signal::KILL).unwrap();
+            runtime.end_with(Vec::new());
         }
     }
 }
