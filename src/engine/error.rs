@@ -109,6 +109,14 @@ pub enum EngineError {
         /// The digest of what is there.
         found: String,
     },
+    /// What is left of a container is in use.
+    #[error("cannot unmount {path}: {reason}")]
+    Busy {
+        /// Where.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// The container says more than any inspector would.
     #[error("the container wrote {what}: that is not the inspector")]
     TooMuch {
@@ -173,6 +181,13 @@ impl From<EngineError> for Failure {
                 "find out who writes into that directory, then run again; nothing is attested \
                  under a profile that may be another one"
                     .into(),
+            ),
+            EngineError::Busy { path, .. } => (
+                "engine.busy",
+                format!(
+                    "end what uses it (`fuser -vm {path}` names it), then run `tki-attest clean` \
+                     again"
+                ),
             ),
             EngineError::TooMuch { .. } => (
                 "inspector.flood",

@@ -1,7 +1,11 @@
 //! The Docker Engine, through its API.
 
+mod bundle;
 mod host_config;
+mod mounts;
 mod session;
+mod shims;
+mod strays;
 
 use crate::engine::api::{Api, ask};
 use crate::engine::contract::{
@@ -12,6 +16,7 @@ use crate::engine::error::EngineError;
 use crate::image::Image;
 use bollard::query_parameters::ListContainersOptionsBuilder;
 use std::time::Duration;
+use strays::Strays;
 use tki_evidence::evidence::Holdings;
 
 const USUAL_SOCKET: &str = "unix:///var/run/docker.sock";
@@ -20,6 +25,8 @@ const USUAL_SOCKET: &str = "unix:///var/run/docker.sock";
 #[derive(Debug)]
 pub struct DockerEngine {
     api: Api,
+    /// What [`Engine::leftovers`] has found beside the engine's list.
+    strays: Strays,
 }
 
 impl DockerEngine {
@@ -38,6 +45,7 @@ impl DockerEngine {
             .unwrap_or_else(|| USUAL_SOCKET.into());
         Ok(Self {
             api: Api::connect(host, limit)?,
+            strays: Strays::default(),
         })
     }
 }
@@ -100,7 +108,7 @@ impl Engine for DockerEngine {
         let found = self
             .api
             .call("GET /containers", docker.list_containers(Some(options)))?;
-        Ok(found
+        let mut found: Vec<Leftover> = found
             .into_iter()
             .filter_map(|container| {
                 // The engine filtered already; this is not taken on trust,
@@ -113,10 +121,24 @@ impl Engine for DockerEngine {
                     deadline: labels.get(LABEL_DEADLINE).and_then(|at| at.parse().ok()),
                 })
             })
-            .collect())
+            .collect();
+        let host = self.api.host.clone();
+        let looked = Strays::look(&docker, &host);
+        let (strays, forgotten) = self.api.call("looking for what was forgotten", looked)?;
+        self.strays = strays;
+        found.extend(forgotten);
+        Ok(found)
     }
 
     fn remove(&mut self, id: &str) -> Result<(), EngineError> {
-        self.api.remove(id)
+        if let Some(unmounted) = self.strays.unmount(id) {
+            return unmounted.map_err(|(path, error)| EngineError::Busy {
+                path: path.display().to_string(),
+                reason: error.to_string(),
+            });
+        }
+        let removed = self.api.remove(id);
+        self.strays.end(id);
+        removed
     }
 }
