@@ -11,6 +11,8 @@ mod forgotten;
 mod interrupted;
 /// `kill -9` of the tool, and of the engine.
 mod killed;
+/// What Docker has forgotten.
+mod unlisted;
 
 use crate::common::proxy::{Gate, Proxy, Reaction, Which};
 use crate::common::tool;

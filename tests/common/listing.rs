@@ -140,12 +140,6 @@ impl Listing {
         self.0.insert(format!("{kind} {what}"));
     }
 
-    /// All but some.
-    pub fn without(mut self, left_out: impl Fn(&str) -> bool) -> Self {
-        self.0.retain(|what| !left_out(what));
-        self
-    }
-
     /// Control groups that an engine makes for a container.
     fn add_groups(&mut self, word: &str, folder: &Path, depth: u32) {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -10,6 +10,7 @@ use crate::common::{eventually, need, run, tool, whole_engine};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 #[test]
 fn on_docker_nothing_is_left_wherever_a_kill_strikes() {
@@ -17,7 +18,6 @@ fn on_docker_nothing_is_left_wherever_a_kill_strikes() {
     let copy = Copy::new("/docker/");
     let mut engine = PrivateEngine::start_in(copy.place("engine"));
     let host = engine.host();
-    let storage = copy.place("engine").display().to_string();
     let mut moments = Moments::new();
     let out = copy.place("out");
     let command = || {
@@ -35,31 +35,42 @@ fn on_docker_nothing_is_left_wherever_a_kill_strikes() {
         killed += strike(&mut moments, length, command, kill_run);
         before.nothing_new(|| list(&engine));
     }
-    for _ in 0..5 {
+    // The whole of a run, and then where the engine makes and starts containers.
+    let mut strike = |start: &dyn Fn(), within: Duration| {
         let mut child = command()
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(moments.within(length));
+        start();
+        std::thread::sleep(moments.within(within));
         engine.kill();
         child.wait().unwrap();
         engine.start_again();
         clean(tool(), &["--host", &host]);
-        before.nothing_new(|| list(&engine).without(|what| is_dockers_own(what, &storage)));
+        before.nothing_new(|| list(&engine));
+    };
+    for _ in 0..5 {
+        strike(&|| (), length);
+    }
+    for within in [12, 60, 120] {
+        for _ in 0..5 {
+            strike(&until_a_run_has_a_directory, Duration::from_millis(within));
+        }
     }
 }
 
-/// Docker 20.10 that is killed does not take up again what it was doing: a mount in
-/// its own storage for a container that it had not made yet, and a shim of
-/// containerd's, with its socket and an empty group, for one that it had not started
-/// yet. No client of Docker's can see them. They are Docker's; everything else has
-/// to go.
-fn is_dockers_own(what: &str, folder: &str) -> bool {
-    what.starts_with(&format!("mount {folder}/"))
-        || what.starts_with("process /usr/bin/containerd-shim-runc-v2 -namespace tki-test ")
-        || what.starts_with("socket /run/containerd/s/")
-        || (what.starts_with("group ") && what.contains("/docker/"))
+/// From then on the engine is told to make a container, and then to start it.
+fn until_a_run_has_a_directory() {
+    let give_up = Instant::now() + Duration::from_secs(10);
+    let has_one = || {
+        let names = fs::read_dir("/run").unwrap().flatten();
+        let mut names = names.map(|entry| entry.file_name());
+        names.any(|name| name.to_string_lossy().starts_with("tki-attest-2"))
+    };
+    while !has_one() && Instant::now() < give_up {
+        std::thread::sleep(Duration::from_micros(500));
+    }
 }
 
 /// As the error says: an engine that was killed is started again, and `clean`
