@@ -129,7 +129,8 @@ pub enum Command {
     Packet(PacketArgs),
     /// Remove what an interrupted run left behind, and nothing else.
     #[command(after_help = "Example: tki-attest clean --dry-run\n\n\
-                            Containers are found by the label dev.tki.attest.run.")]
+                            Containers are found by the label dev.tki.attest.run, and what an \
+                            engine that was killed has forgotten by the run's name and image.")]
     Clean(CleanArgs),
 }
 

@@ -13,19 +13,26 @@ pub struct PrivateEngine {
     containerd: Option<Child>,
     folder: PathBuf,
     /// Gone when the engine is.
-    _temporary: Option<tempfile::TempDir>,
+    temporary: Option<tempfile::TempDir>,
 }
 
 impl PrivateEngine {
     /// Starts it and waits until it answers.
     pub fn start() -> Self {
         let temporary = tempfile::tempdir().unwrap();
-        let folder = temporary.path().to_owned();
+        let mut engine = Self::start_alone_in(temporary.path().to_owned());
+        engine.temporary = Some(temporary);
+        engine
+    }
+
+    /// The same in a directory of the caller's. Its containerd goes when it is killed.
+    pub fn start_alone_in(folder: PathBuf) -> Self {
+        fs::create_dir_all(&folder).unwrap();
         let engine = Self {
             daemon: daemon(&folder, None),
             containerd: None,
             folder,
-            _temporary: Some(temporary),
+            temporary: None,
         };
         engine.wait();
         engine
@@ -40,7 +47,7 @@ impl PrivateEngine {
             daemon: daemon(&folder, Some(&folder.join("containerd.sock"))),
             containerd: Some(containerd),
             folder,
-            _temporary: None,
+            temporary: None,
         };
         engine.wait();
         engine
@@ -141,11 +148,31 @@ fn containerd(folder: &Path) -> Child {
     child
 }
 
+/// A runtime that takes its time to create and to start a container, so that much can
+/// happen meanwhile.
+fn slow_runtime(folder: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join("slow-runtime");
+    let text = "#!/bin/sh\nfor word in \"$@\"; do\n  case \"$word\" in\n    create|start) \
+                sleep 0.2; runc \"$@\"; status=$?; sleep 0.2; exit $status;;\n  esac\n\
+                done\nexec runc \"$@\"\n";
+    // One that is in use cannot be written.
+    if !path.exists() {
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    path
+}
+
 fn daemon(folder: &Path, containerd: Option<&Path>) -> Child {
     let path = |name: &str| folder.join(name).display().to_string();
-    fs::write(path("daemon.json"), "{}").unwrap();
+    let runtimes = serde_json::json!({"slow": {"path": slow_runtime(folder)}});
+    let configuration = serde_json::json!({"runtimes": runtimes}).to_string();
+    fs::write(path("daemon.json"), configuration).unwrap();
     // One that was killed cannot take it away.
-    let _ = fs::remove_file(path("pid"));
+    for left in ["pid", "exec/containerd/containerd.pid"] {
+        let _ = fs::remove_file(path(left));
+    }
     let log = fs::File::create(path("log")).unwrap();
     let mut command = Command::new("dockerd");
     if let Some(socket) = containerd {

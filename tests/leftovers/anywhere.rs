@@ -1,62 +1,122 @@
-//! Twenty kills on each engine with a daemon, at moments that nobody chose: of the
-//! tool, and of the engine. The exec gate of these engines is a thread of the tool,
+//! More than twenty kills on each engine with a daemon, at moments that nobody chose: of
+//! the tool, and of the engine. The exec gate of these engines is a thread of the tool,
 //! so killing the tool is killing the gate. (Of the engines without a daemon the
 //! keeper is the engine and holds the gate; see `local`.)
 
-use crate::common::listing::{Copy, Moments, kill_run, length, strike};
+use crate::common::listing::{Copy, Listing, Moments, kill_run, length, strike};
 use crate::common::podman::{private_storage, processes, whole_podman};
 use crate::common::private_engine::PrivateEngine;
 use crate::common::{eventually, need, run, tool, whole_engine};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+/// An engine that may be killed, and what was there before that.
+struct Docker {
+    engine: PrivateEngine,
+    copy: Copy,
+    moments: Moments,
+    before: Listing,
+    length: Duration,
+}
+
+impl Docker {
+    fn new(start_in: impl Fn(PathBuf) -> PrivateEngine) -> Self {
+        let copy = Copy::new("/docker/");
+        let engine = start_in(copy.place("engine"));
+        run(&mut command_on(&engine, &copy)).succeeded();
+        let length = length(command_on(&engine, &copy));
+        Self {
+            before: list(&engine, &copy),
+            moments: Moments::new(),
+            engine,
+            copy,
+            length,
+        }
+    }
+
+    fn command(&self) -> Command {
+        command_on(&self.engine, &self.copy)
+    }
+
+    /// With a runtime that takes its time.
+    fn slow_command(&self) -> Command {
+        let mut command = self.command();
+        command.args(["--runtime", "slow"]);
+        command
+    }
+
+    #[track_caller]
+    fn nothing_new(&self) {
+        self.before.nothing_new(|| list(&self.engine, &self.copy));
+    }
+
+    /// Kills the engine under a run, within that time from a beginning, and starts it
+    /// again.
+    #[track_caller]
+    fn strike(&mut self, mut command: Command, begin: impl Fn(), within: Duration) {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        begin();
+        std::thread::sleep(self.moments.within(within));
+        self.engine.kill();
+        child.wait().unwrap();
+        self.engine.start_again();
+        clean(tool(), &["--host", &self.engine.host()]);
+        self.nothing_new();
+    }
+}
+
+fn command_on(engine: &PrivateEngine, copy: &Copy) -> Command {
+    let mut command = copy.command(&copy.program());
+    command.args(["run", "--venue", "dev", "-q", "--host", &engine.host()]);
+    command.arg("--out").arg(copy.place("out"));
+    command
+}
+
+fn list(engine: &PrivateEngine, copy: &Copy) -> Listing {
+    copy.look(&engine.docker(&["ps", "-aq", "--no-trunc"]))
+}
 
 #[test]
 fn on_docker_nothing_is_left_wherever_a_kill_strikes() {
     let _alone = (whole_engine(), whole_podman());
-    let copy = Copy::new("/docker/");
-    let mut engine = PrivateEngine::start_in(copy.place("engine"));
-    let host = engine.host();
-    let mut moments = Moments::new();
-    let out = copy.place("out");
-    let command = || {
-        let mut command = copy.command(&copy.program());
-        command.args(["run", "--venue", "dev", "-q", "--host", &host, "--out"]);
-        command.arg(&out);
-        command
-    };
-    run(&mut command()).succeeded();
-    let length = length(command());
-    let list = |engine: &PrivateEngine| copy.look(&engine.docker(&["ps", "-aq", "--no-trunc"]));
-    let before = list(&engine);
+    let mut docker = Docker::new(PrivateEngine::start_in);
     let mut killed = 0;
     while killed < 15 {
-        killed += strike(&mut moments, length, command, kill_run);
-        before.nothing_new(|| list(&engine));
+        let (engine, copy) = (&docker.engine, &docker.copy);
+        let command = || command_on(engine, copy);
+        killed += strike(&mut docker.moments, docker.length, command, kill_run);
+        docker.nothing_new();
     }
-    // The whole of a run, and then where the engine makes and starts containers.
-    let mut strike = |start: &dyn Fn(), within: Duration| {
-        let mut child = command()
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        start();
-        std::thread::sleep(moments.within(within));
-        engine.kill();
-        child.wait().unwrap();
-        engine.start_again();
-        clean(tool(), &["--host", &host]);
-        before.nothing_new(|| list(&engine));
-    };
+    // The whole of a run; where the engine makes containers; where it starts them.
     for _ in 0..5 {
-        strike(&|| (), length);
+        docker.strike(docker.command(), || (), docker.length);
     }
-    for within in [12, 60, 120] {
-        for _ in 0..5 {
-            strike(&until_a_run_has_a_directory, Duration::from_millis(within));
+    for within in [12, 12, 12, 60, 120] {
+        for _ in 0..2 {
+            let within = Duration::from_millis(within);
+            docker.strike(docker.command(), until_a_run_has_a_directory, within);
         }
+    }
+    let slow_length = length(docker.slow_command());
+    for _ in 0..10 {
+        let command = docker.slow_command();
+        docker.strike(command, until_a_run_has_a_directory, slow_length);
+    }
+}
+
+/// Without a containerd beside it, an engine starts one of its own, which goes with it
+/// and forgets even more.
+#[test]
+fn on_docker_nothing_is_left_when_its_containerd_goes_with_it() {
+    let _alone = (whole_engine(), whole_podman());
+    let mut docker = Docker::new(PrivateEngine::start_alone_in);
+    for _ in 0..10 {
+        let within = Duration::from_millis(100);
+        docker.strike(docker.command(), until_a_run_has_a_directory, within);
     }
 }
 
@@ -76,7 +136,9 @@ fn until_a_run_has_a_directory() {
 /// As the error says: an engine that was killed is started again, and `clean`
 /// takes away what it still holds.
 fn clean(mut tool: Command, arguments: &[&str]) {
-    run(tool.args(["clean", "--force", "-q"]).args(arguments)).succeeded();
+    let said = run(tool.args(["clean", "--force"]).args(arguments));
+    said.succeeded();
+    print!("{}", said.stdout);
 }
 
 /// Podman with a storage of its own, in which nobody else's containers are.
