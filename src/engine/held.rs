@@ -2,6 +2,7 @@
 //! number become another's meanwhile, no signal reaches that one.
 
 use crate::engine::process::wait_for;
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 use std::fs::File;
 use std::io::Read;
@@ -107,7 +108,9 @@ impl Held {
 /// A file's bytes, unless there are more than that.
 pub fn read_at_most(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = File::open(path).ok()?;
+    // A pipe that nobody writes to is an empty file.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty()).ok()?);
     file.take(most + 1).read_to_end(&mut bytes).ok()?;
     (u64::try_from(bytes.len()).ok()? <= most).then_some(bytes)
 }
@@ -166,5 +169,9 @@ mod tests {
         assert_eq!(read_at_most(&file, 4).as_deref(), Some(&b"four"[..]));
         assert_eq!(read_at_most(&file, 3), None);
         assert_eq!(read_at_most(folder.path(), 3), None);
+        let pipe = folder.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        assert_eq!(read_at_most(&pipe, 3).as_deref(), Some(&b""[..]));
     }
 }

@@ -28,8 +28,15 @@ pub struct Strays {
 
 impl Strays {
     /// Looks for what is not among the containers that the engine lists, and gives it
-    /// as leftovers.
+    /// as leftovers. Where a proxy does not let us ask, there is only the list.
     pub async fn look(docker: &Docker, host: &str) -> Result<(Self, Vec<Leftover>), Error> {
+        match Self::ask(docker, host).await {
+            Err(Error::DockerResponseServerError { .. }) => Ok(Default::default()),
+            other => other,
+        }
+    }
+
+    async fn ask(docker: &Docker, host: &str) -> Result<(Self, Vec<Leftover>), Error> {
         let Some(storage) = storage(docker, host).await? else {
             return Ok(Default::default());
         };
