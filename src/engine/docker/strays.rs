@@ -1,7 +1,7 @@
 //! What is left of a container when Docker was killed while it made or started it,
 //! and what Docker that runs again does not list: a shim ([`shims`]), or a mount in
-//! its storage ([`mounts`]). Docker is asked first; only what is provably ours and
-//! in the storage of this very engine is looked at.
+//! its storage ([`mounts`]). Only what is provably ours and in the storage of this
+//! very engine is looked at.
 
 use super::bundle::is_inspector;
 use super::mounts::{self, Mount};
