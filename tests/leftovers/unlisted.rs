@@ -135,7 +135,7 @@ impl Waiting {
             .map(|id| format!("{action:<13} container {} of run ", &id[..12]))
     }
 
-    /// containerd puts away what a shim leaves.
+    /// containerd puts away what a shim leaves, all but the name of its socket.
     fn end(self) {
         if let Some(shim) = self.shim().and_then(Pid::from_raw) {
             let _ = kill_process(shim, Signal::KILL);
@@ -143,6 +143,7 @@ impl Waiting {
         eventually("containerd has put it away", || {
             !self.bundle.exists() && !self.parts()[2]
         });
+        let _ = fs::remove_file(&self.socket);
     }
 }
 
