@@ -179,8 +179,7 @@ fn attempt(
         }
         (other, _) => other?,
     };
-    let first = doorway.as_ref().and_then(Doorway::first);
-    let talk = talk(session.as_mut(), job, first, &mut scratch, progress)?;
+    let talk = talk(session.as_mut(), job, &mut scratch, progress)?;
     let ended = session.finish()?;
     let own_gate = session.gate();
     drop(session);
@@ -245,12 +244,10 @@ fn launch(job: &Job, name: &str, settings: Settings) -> Launch {
 
 type Talk = (Challenge, Configured, Heard, Result<OutsideFacts, String>);
 
-/// The conversation with the inspector, from its greeting to its end. `first` is the
-/// container's first process, if that is known before the engine tells it.
+/// The conversation with the inspector, from its greeting to its end.
 fn talk(
     session: &mut dyn Session,
     job: &Job,
-    first: Option<i32>,
     scratch: &mut Scratch,
     progress: Option<&mut Progress>,
 ) -> Result<Talk, Failure> {
@@ -263,25 +260,19 @@ fn talk(
         .map_err(|error| misspoken(&error))?;
     // The container runs and waits for its go.
     scratch.release();
-    // An engine can be slow to describe it. Where nothing depends on that, the inspector
-    // need not wait for it.
-    let early = match (job.control, first) {
-        (None, Some(pid)) if session.is_being_described() => Some(outside::look(Some(pid))),
-        _ => None,
-    };
-    let (configured, outside) = match early {
-        Some(seen) => (None, seen),
-        None => {
-            let configured = describe(session)?;
-            let seen = match job.control {
-                None => outside::look(configured.pid),
-                Some(_) => Err("controls are not looked at".into()),
-            };
-            (Some(configured), seen)
+    let configured = match session.configured() {
+        // The engine no longer knows it.
+        Err(EngineError::Refused { status: 404, .. }) => {
+            return Err(ended_early(session, "before it was asked anything"));
         }
+        other => other?,
+    };
+    let outside = match job.control {
+        None => outside::look(configured.pid),
+        Some(_) => Err("controls are not looked at".into()),
     };
     if job.relaxations.contains(&Relaxation::Interface) {
-        add_interface(configured.as_ref().and_then(|configured| configured.pid))?;
+        add_interface(configured.pid)?;
     }
     if let Some(progress) = progress {
         progress.stage("probe");
@@ -297,21 +288,6 @@ fn talk(
         }
         other => other?,
     }
-    let (configured, outside) = match configured {
-        Some(configured) => (configured, outside),
-        None => {
-            let configured = describe(session)?;
-            // The runtime and the engine speak of the same process, if it has not
-            // ended meanwhile.
-            let seen = match configured.pid {
-                Some(pid) if Some(pid) != first => {
-                    Err("the engine names another first process than its runtime did".into())
-                }
-                _ => outside,
-            };
-            (configured, seen)
-        }
-    };
     loop {
         let Some(line) = session.receive()? else {
             return Err(ended_early(session, "before it had answered"));
@@ -333,17 +309,6 @@ fn talk(
         .end()
         .ok_or_else(|| Failure::internal("transcript", "the end was heard but is not there"))?;
     Ok((challenge, configured, heard, outside))
-}
-
-/// What the engine says it set.
-fn describe(session: &mut dyn Session) -> Result<Configured, Failure> {
-    match session.configured() {
-        // The engine no longer knows it.
-        Err(EngineError::Refused { status: 404, .. }) => {
-            Err(ended_early(session, "before it was described"))
-        }
-        other => Ok(other?),
-    }
 }
 
 fn challenge(job: &Job, missing: Vec<String>, scratch: &Scratch) -> Challenge {

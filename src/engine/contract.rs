@@ -68,12 +68,6 @@ pub trait Session {
     /// What the engine says it set.
     fn configured(&mut self) -> Result<Configured, EngineError>;
 
-    /// The engine is at work on that since the container was started, and will have
-    /// said it long before the container can be gone.
-    fn is_being_described(&self) -> bool {
-        false
-    }
-
     /// Sends a line to the container's standard input.
     fn send(&mut self, line: &[u8]) -> Result<(), EngineError>;
 

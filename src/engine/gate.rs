@@ -269,8 +269,6 @@ impl Gate {
 pub struct Doorway {
     path: PathBuf,
     stop: UnixStream,
-    /// The container's first process, as the runtime told it; 0 before.
-    first: Arc<AtomicU32>,
     thread: JoinHandle<std::result::Result<Gate, String>>,
 }
 
@@ -279,21 +277,12 @@ impl Doorway {
     pub fn open(path: &Path) -> Result<Self> {
         let socket = UnixListener::bind(path)?;
         let (stop, stopped) = UnixStream::pair()?;
-        let first = Arc::new(AtomicU32::new(0));
-        let shared = Arc::clone(&first);
-        let thread = std::thread::spawn(move || supervise(&socket, &stopped, shared));
+        let thread = std::thread::spawn(move || supervise(&socket, &stopped));
         Ok(Self {
             path: path.to_owned(),
             stop,
-            first,
             thread,
         })
-    }
-
-    /// The container's first process, once the runtime has told which it is.
-    pub fn first(&self) -> Option<i32> {
-        let pid = i32::try_from(self.first.load(Ordering::SeqCst)).ok();
-        pid.filter(|pid| *pid > 1)
     }
 
     /// Where the runtime must connect to.
@@ -420,11 +409,7 @@ struct Handover {
     pid: u32,
 }
 
-fn supervise(
-    socket: &UnixListener,
-    stopped: &UnixStream,
-    first: Arc<AtomicU32>,
-) -> std::result::Result<Gate, String> {
+fn supervise(socket: &UnixListener, stopped: &UnixStream) -> std::result::Result<Gate, String> {
     if !wait(socket.as_fd(), stopped)? {
         return Err("no runtime handed over a listener".into());
     }
@@ -433,10 +418,7 @@ fn supervise(
         return Err("no runtime handed over a listener".into());
     }
     let (listener, told) = handed_over(&connection).map_err(|error| error.to_string())?;
-    first.store(told.pid, Ordering::SeqCst);
-    let mut gate = Gate::new(listener, 0);
-    gate.first = first;
-    answer_all(gate, stopped)
+    answer_all(Gate::new(listener, told.pid), stopped)
 }
 
 /// The listener and the runtime's words: one message, and its rest up to the

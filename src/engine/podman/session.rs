@@ -50,7 +50,8 @@ pub fn launch<'a>(
         .run("POST /libpod/containers/init", libpod::init(raw, &id))?;
     container.attach()?;
     container.start()?;
-    // Podman describes it while it waits to be asked, and is not in the way of its start.
+    // Podman describes it while its first words are on their way. Asked earlier, it would
+    // be in the way of the start.
     let describing = told::ask(raw.clone(), id);
     session.description = Some(container.api.driver.spawn(describing));
     // Podman has read the file at some moment between then and now. If it is
@@ -135,10 +136,6 @@ impl Session for PodmanSession<'_> {
             oci_runtime: Some(described.oci_runtime),
             description: told.verbatim,
         })
-    }
-
-    fn is_being_described(&self) -> bool {
-        self.description.is_some()
     }
 
     fn send(&mut self, line: &[u8]) -> Result<(), EngineError> {
