@@ -316,11 +316,14 @@ pub async fn inspect(raw: &Raw, id: &str) -> Result<serde_json::Value, EngineErr
 /// Waits until a container has ended, and removes it; gives its status, if
 /// Podman still knows it. Podman's own `wait` would answer only when the
 /// container's monitor has removed it, by starting Podman once more. Of a container
-/// whose monitor was killed Podman never hears that it has ended.
+/// whose monitor was killed Podman never hears that it has ended. `removed` is told
+/// if this was the removal, and all of it: otherwise the monitor's Podman may still be
+/// at it.
 pub async fn end(
     raw: &Raw,
     id: &str,
     monitor_is_gone: impl Fn() -> bool,
+    removed: impl Fn(),
 ) -> Result<Option<i64>, EngineError> {
     let pause = || tokio::time::sleep(Duration::from_millis(1));
     let mut gone_since = None;
@@ -345,7 +348,11 @@ pub async fn end(
     let target = format!("{API}/containers/{id}?force=true&v=true");
     loop {
         match raw.ask(Method::DELETE, &target, None).await {
-            Ok(_) | Err(EngineError::Refused { status: 404, .. }) => return Ok(status),
+            Ok(_) => {
+                removed();
+                return Ok(status);
+            }
+            Err(EngineError::Refused { status: 404, .. }) => return Ok(status),
             // The monitor's Podman is at it as well.
             Err(EngineError::Refused { .. }) if listed(raw, id).await?.is_some() => pause().await,
             Err(EngineError::Refused { .. }) => return Ok(status),

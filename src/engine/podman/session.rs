@@ -155,12 +155,14 @@ impl Session for PodmanSession<'_> {
         let monitor = self.monitor.take();
         // One that was not there any more when it was looked for is gone as well.
         let is_gone = || monitor.as_ref().is_none_or(|monitor| monitor.is_gone());
-        let ending = libpod::end(&self.place.raw, &id, is_gone);
+        let removed = || {
+            // A user's Podman goes on as a second process, which would not be told.
+            if let Some(monitor) = monitor.as_ref().filter(|_| !self.place.rootless) {
+                monitor.is_not_needed();
+            }
+        };
+        let ending = libpod::end(&self.place.raw, &id, is_gone, removed);
         let ended = self.container.finish_by(ending)?;
-        // A user's Podman goes on as a second process, which would not be told.
-        if let Some(monitor) = monitor.filter(|_| !self.place.rootless) {
-            monitor.is_not_needed();
-        }
         self.rest.0 = None;
         Ok(ended)
     }
