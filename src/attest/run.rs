@@ -271,8 +271,20 @@ fn load_image(
     })
 }
 
+/// Begins to find out what [`describe_tool`] tells, beside everything else and after it:
+/// nothing waits for that before the end.
+pub fn begin_to_describe_tool() {
+    const NICENESS: i32 = 10;
+    std::thread::spawn(|| {
+        // The kernel counts threads as processes. If it will not, this one is as others.
+        let this = rustix::thread::gettid();
+        let _ = rustix::process::setpriority_process(Some(this), NICENESS);
+        describe_tool()
+    });
+}
+
 /// This executable, by name, version and digest, which is found out once: it takes
-/// a while, and whoever will need it may begin early, in a thread.
+/// a while.
 pub fn describe_tool() -> Result<Tool, Failure> {
     static TOOL: OnceLock<Result<Tool, Failure>> = OnceLock::new();
     TOOL.get_or_init(read_tool).clone()

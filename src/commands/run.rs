@@ -1,7 +1,7 @@
 //! `tki-attest run`.
 
 use crate::attest::bundle::{self, Written};
-use crate::attest::run::{Plan, attest, describe_tool, time_left};
+use crate::attest::run::{Plan, attest, begin_to_describe_tool, time_left};
 use crate::attest::venue::{self, Proofs};
 use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
 use crate::clock;
@@ -210,7 +210,7 @@ fn on_one(
             let mut engine = connect()?;
             engine.expect_launch();
             // While an engine starts it has no processor to spare.
-            std::thread::spawn(describe_tool);
+            begin_to_describe_tool();
             Ok::<_, EngineError>(engine)
         });
         let janitor = shared::janitor(engine);
