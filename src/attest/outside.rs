@@ -2,6 +2,7 @@
 //! what the kernel says about the container's first process.
 
 use crate::attest::visitor::{self, Errand};
+use crate::engine::contract::INSPECTOR;
 use crate::engine::group_limits;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ pub fn look(pid: Option<i32>) -> Result<OutsideFacts, String> {
     };
     // Another process could have this id where the engine is another machine's.
     if read("comm")
-        .map(|name| name.trim_end() != "tki-inspector")
+        .map(|name| name.trim_end() != INSPECTOR)
         .unwrap_or(true)
     {
         return Err("the container's process is not one of this host's".into());

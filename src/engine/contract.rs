@@ -8,6 +8,8 @@ use tki_evidence::settings::Settings;
 
 /// How the name of every container of ours begins; the run's id follows.
 pub const NAME_PREFIX: &str = "tki-attest-";
+/// The program in the container, and what its process is called.
+pub const INSPECTOR: &str = "tki-inspector";
 /// The longest that a run may take, in seconds.
 pub const LONGEST_RUN: u64 = 600;
 /// The label that every container of ours carries, with the run's id.

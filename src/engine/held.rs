@@ -2,10 +2,8 @@
 //! number become another's meanwhile, no signal reaches that one.
 
 use crate::engine::process::wait_for;
-use rustix::fs::{Mode, OFlags, open};
+use crate::files::read_bounded;
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -59,7 +57,7 @@ impl Held {
 
     /// The words that it was started with, each with a zero byte after it.
     pub fn command_line(&self) -> Option<Vec<u8>> {
-        read_at_most(&self.folder().join("cmdline"), LONGEST_LINE)
+        read_bounded(&self.folder().join("cmdline"), LONGEST_LINE).ok()
     }
 
     /// Waits until it has ended, or until then; tells whether it has.
@@ -105,16 +103,6 @@ impl Held {
     }
 }
 
-/// A file's bytes, unless there are more than that.
-pub fn read_at_most(path: &Path, most: u64) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // A pipe that nobody writes to is an empty file.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty()).ok()?);
-    file.take(most + 1).read_to_end(&mut bytes).ok()?;
-    (u64::try_from(bytes.len()).ok()? <= most).then_some(bytes)
-}
-
 /// The word after an option that is given exactly once.
 pub fn value_of<'a>(words: &[&'a str], option: &str) -> Option<&'a str> {
     let mut values = words.windows(2).filter(|pair| pair[0] == option);
@@ -123,10 +111,25 @@ pub fn value_of<'a>(words: &[&'a str], option: &str) -> Option<&'a str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
+
+    /// A process and a child of it, by their names, once both are there: the kernel
+    /// tells a name a moment after the program is executed.
+    pub fn parent_and_child(parent: &Child, name: &str, child: &str) -> (Held, Held) {
+        let started = Instant::now();
+        loop {
+            let held = Held::named(Pid::from_child(parent), name);
+            let children = held.as_ref().map(|held| held.children(|n| n == child));
+            match (held, children.and_then(|mut children| children.pop())) {
+                (Some(held), Some(child)) => return (held, child),
+                _ => assert!(started.elapsed() < Duration::from_secs(50)),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 
     #[test]
     fn a_process_is_held_by_its_name_and_ended_with_its_children() {
@@ -136,42 +139,21 @@ mod tests {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let pid = Pid::from_child(&child);
-        let started = Instant::now();
-        // The kernel tells the name a moment after the program is executed.
-        let (held, children) = loop {
-            let held = Held::named(pid, "sh");
-            let children = held.as_ref().map(|held| held.children(|n| n == "sleep"));
-            match (held, children) {
-                (Some(held), Some(children)) if !children.is_empty() => break (held, children),
-                _ => assert!(started.elapsed() < Duration::from_secs(50)),
-            }
-        };
-        assert!(Held::named(pid, "conmon").is_none());
-        assert_eq!(children.len(), 1);
+        let (held, sleep) = parent_and_child(&child, "sh", "sleep");
+        assert!(Held::named(Pid::from_child(&child), "conmon").is_none());
         assert!(held.children(|name| name == "runc").is_empty());
         assert!(!held.has_ended_by(Instant::now()));
         assert!(held.command_line().unwrap().starts_with(b"sh\0-c\0"));
-        held.end_with(children);
+        held.end_with(vec![sleep]);
         assert_eq!(child.wait().unwrap().signal(), Some(9));
     }
 
     #[test]
-    fn an_option_counts_once_and_a_file_up_to_its_bound() {
+    fn an_option_counts_once() {
         let words = ["-n", "a", "-id", "b", "-n", "c", "-last"];
         assert_eq!(value_of(&words, "-id"), Some("b"));
         for option in ["-n", "-last", "-x"] {
             assert_eq!(value_of(&words, option), None, "{option}");
         }
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        std::fs::write(&file, "four").unwrap();
-        assert_eq!(read_at_most(&file, 4).as_deref(), Some(&b"four"[..]));
-        assert_eq!(read_at_most(&file, 3), None);
-        assert_eq!(read_at_most(folder.path(), 3), None);
-        let pipe = folder.path().join("pipe");
-        let made = Command::new("mkfifo").arg(&pipe).status();
-        assert!(made.unwrap().success());
-        assert_eq!(read_at_most(&pipe, 3).as_deref(), Some(&b""[..]));
     }
 }

@@ -3,14 +3,12 @@
 //! does not look like ours in every respect is somebody else's.
 
 use crate::engine::api::names::{Run, run_of};
+use crate::engine::contract::INSPECTOR;
 use serde::Deserialize;
 use std::path::{Component, Path, PathBuf};
 
 /// The longest description that is read: ours have a seccomp profile each.
 pub const LONGEST: u64 = 4 << 20;
-
-/// The inspector's name in any image that this tool launches.
-pub const INSPECTOR: &str = "tki-inspector";
 
 /// A container of ours.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@
 use super::bundle::{self, Bundle};
 use crate::engine::api::groups;
 use crate::engine::api::names::is_id;
-use crate::engine::held::{Held, read_at_most, value_of};
+use crate::engine::held::{Held, value_of};
+use crate::files::read_bounded;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ impl Shim {
         // Its working directory is the bundle. One that was removed has no path.
         let link = process.folder().join("cwd");
         let folder = std::fs::read_link(&link).ok()?;
-        let text = read_at_most(&link.join("config.json"), bundle::LONGEST)?;
+        let text = read_bounded(&link.join("config.json"), bundle::LONGEST).ok()?;
         let bundle = Bundle::read(&text).filter(|bundle| bundle.is_in(storage))?;
         Some(Self {
             process,

@@ -94,22 +94,9 @@ impl Drop for Monitors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::held::tests::parent_and_child;
     use std::os::unix::fs::PermissionsExt;
-    use std::process::{Child, Command};
-
-    /// The child with that name, once it is there.
-    fn child_called(name: &str, parent: &Child) -> Held {
-        let started = Instant::now();
-        loop {
-            let monitor = Held::named(Pid::from_child(parent), PROGRAM);
-            let found = monitor.map(|held| held.children(|called| called == name));
-            if let Some(child) = found.and_then(|mut children| children.pop()) {
-                return child;
-            }
-            assert!(started.elapsed() < Duration::from_secs(60));
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
+    use std::process::Command;
 
     #[test]
     fn what_a_monitor_starts_is_called_off_once_its_container_is_gone() {
@@ -125,8 +112,8 @@ mod tests {
         let made = Command::new("mkfifo").arg(place("wait")).status();
         assert!(made.unwrap().success());
         let mut conmon = Command::new(place(PROGRAM)).spawn().unwrap();
-        let podman = child_called("podman", &conmon);
-        let runc = child_called("runc", &conmon);
+        let (_, podman) = parent_and_child(&conmon, PROGRAM, "podman");
+        let (_, runc) = parent_and_child(&conmon, PROGRAM, "runc");
         let monitors = Monitors::default();
         let monitor = monitors.watch(i64::from(conmon.id())).unwrap();
         let soon = || Instant::now() + Duration::from_secs(60);

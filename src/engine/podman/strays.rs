@@ -147,7 +147,8 @@ fn watched_by(line: &[u8]) -> Option<Watched> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::{Pid, geteuid};
+    use crate::engine::held::tests::parent_and_child;
+    use rustix::process::geteuid;
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::{Child, Command};
@@ -250,22 +251,8 @@ mod tests {
             .uid(user)
             .spawn()
             .unwrap();
-        let runtime = runtime_of(Pid::from_child(&child));
+        let (_, runtime) = parent_and_child(&child, monitors::PROGRAM, "runc");
         (child, runtime)
-    }
-
-    fn runtime_of(parent: Pid) -> Held {
-        let started = Instant::now();
-        loop {
-            // Until its script is executed it has another name.
-            let monitor = Held::named(parent, "conmon");
-            let children = monitor.map(|held| held.children(|name| name == "runc"));
-            if let Some(child) = children.and_then(|mut children| children.pop()) {
-                return child;
-            }
-            assert!(started.elapsed() < Duration::from_secs(60));
-            std::thread::sleep(Duration::from_millis(5));
-        }
     }
 
     #[test]

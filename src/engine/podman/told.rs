@@ -5,9 +5,9 @@ use super::configured::{Description, Oci};
 use super::libpod;
 use crate::engine::api::raw::Raw;
 use crate::engine::error::EngineError;
+use crate::files::read_bounded;
 use serde_json::Value;
-use std::fs::File;
-use std::io::Read;
+use std::path::Path;
 
 /// The request, as errors name it.
 pub const REQUEST: &str = "GET /libpod/containers/json";
@@ -22,7 +22,7 @@ pub struct Told {
     pub described: Description,
     /// What it handed to the runtime.
     pub oci: Oci,
-    /// Both, verbatim.
+    /// Both as they were told, laid out to be read.
     pub verbatim: String,
 }
 
@@ -48,8 +48,8 @@ fn read(raw: &Raw, found: Value) -> Result<Told, EngineError> {
     };
     let described: Description = serde_json::from_value(found.clone()).map_err(unread)?;
     let config = oci_config(&described.oci_config_path)?;
-    let oci: Oci = serde_json::from_str(&config).map_err(unread)?;
-    let config: Value = serde_json::from_str(&config).map_err(unread)?;
+    let oci: Oci = serde_json::from_slice(&config).map_err(unread)?;
+    let config: Value = serde_json::from_slice(&config).map_err(unread)?;
     let both = serde_json::json!({"inspect": found, "oci_config": config});
     Ok(Told {
         described,
@@ -59,14 +59,10 @@ fn read(raw: &Raw, found: Value) -> Result<Told, EngineError> {
 }
 
 /// What Podman handed to the runtime.
-fn oci_config(path: &str) -> Result<String, EngineError> {
-    let mut text = String::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_CONFIG).read_to_string(&mut text))
-        .map_err(|error| EngineError::Unusable {
-            engine: "podman",
-            reason: format!("what it set cannot be read from {path}: {error}"),
-            next: "run as the user that Podman's service runs as, on the same host".into(),
-        })?;
-    Ok(text)
+fn oci_config(path: &str) -> Result<Vec<u8>, EngineError> {
+    read_bounded(Path::new(path), MAX_CONFIG).map_err(|error| EngineError::Unusable {
+        engine: "podman",
+        reason: format!("what it set cannot be read from {path}: {error}"),
+        next: "run as the user that Podman's service runs as, on the same host".into(),
+    })
 }
