@@ -1,8 +1,9 @@
 //! How long a whole `tki-attest run` takes beside `docker run` and `podman run`
-//! of the same image with the same flags, doing nothing and making the same probes.
-//! Each beside its peer in the same run, in turns, as a ratio of medians. None begins before what the one
-//! before has left behind is over: `podman run` is back while its monitor still
-//! starts Podman once more, and that would be measured with its neighbour.
+//! of the same image with the same flags, doing nothing and making the same probes,
+//! and beside `runc` and `bwrap` alone. Each beside its peer in the same run, in turns, as a
+//! ratio of medians. None begins before what the one before has left behind is over:
+//! `podman run` is back while its monitor still starts Podman once more, and that would be
+//! measured with its neighbour.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,12 +13,24 @@ use tki_attest::engine::local::filter;
 const ROUNDS: usize = 15;
 
 fn main() {
+    // Cargo says `--bench`; names of engines choose, and without any all are measured.
+    let named: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let wanted = |engine: &str| named.is_empty() || named.iter().any(|name| name == engine);
     settle();
     println!("{ROUNDS} rounds, in turns; medians");
-    let docker = compare("docker");
-    compare("podman");
-    compare_local("embedded", 1.5, runc_line, Some(docker));
-    compare_local("bwrap", 2.0, bwrap_line, None);
+    let docker = wanted("docker").then(|| compare("docker"));
+    if wanted("podman") {
+        compare("podman");
+    }
+    if wanted("embedded") {
+        compare_local("embedded", 1.5, runc_line, docker);
+    }
+    if wanted("bwrap") {
+        compare_local("bwrap", 2.0, bwrap_line, None);
+    }
 }
 
 /// An engine without a daemon, beside the program that does the same by hand.

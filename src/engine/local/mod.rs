@@ -10,6 +10,7 @@ mod job;
 pub mod keeper;
 pub(super) mod kernel;
 mod loopback;
+mod moves;
 mod oci;
 mod orphans;
 pub mod own;
@@ -48,6 +49,8 @@ pub struct LocalEngine {
     support: Support,
     /// A keeper that waits for its job.
     reserve: Option<session::Keeper>,
+    /// The container about to be made can be moved into its groups at once.
+    ready: Option<moves::Ready>,
 }
 
 impl LocalEngine {
@@ -80,7 +83,15 @@ impl LocalEngine {
             driver,
             support,
             reserve: None,
+            ready: None,
         })
+    }
+
+    /// Has the kernel ready to move a process into a group.
+    fn get_ready(&mut self) {
+        if self.support.version != 0 {
+            self.ready.get_or_insert_with(moves::Ready::begin);
+        }
     }
 
     fn version(&self) -> Result<String, EngineError> {
@@ -125,6 +136,7 @@ fn ask_bwrap_version() -> Result<String, String> {
 
 impl Engine for LocalEngine {
     fn expect_launch(&mut self) {
+        self.get_ready();
         // Should it fail, it fails again at the launch, and is said there.
         self.reserve = session::Keeper::start().ok();
     }

@@ -42,6 +42,7 @@ pub fn launch<'a>(
         request: what.into(),
         reason: error.to_string(),
     };
+    engine.get_ready();
     let layers = image.layers();
     let job = Job {
         maker: engine.maker,
@@ -89,7 +90,9 @@ pub fn launch<'a>(
     session.input = Some(connected.1);
     session.output = Some(connected.2);
     session.complaints = Some(connected.3);
-    match session.news("starting the container")? {
+    let news = session.news("starting the container");
+    session.engine.ready = None;
+    match news? {
         News::Started {
             pid,
             settings,

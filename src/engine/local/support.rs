@@ -40,10 +40,8 @@ impl Support {
     }
 
     fn look() -> Self {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let mounts = read("/proc/self/mountinfo");
-        let membership = read("/proc/self/cgroup");
-        let place = |controller: &str| place(controller, &mounts, &membership);
+        let places = Places::of_this_thread();
+        let place = |controller: &str| places.of(controller);
         let root = host::is_root();
         let support = if Path::new(ROOT).join("cgroup.controllers").exists() {
             match place("") {
@@ -160,6 +158,35 @@ impl Support {
             ..self.clone()
         };
         Ok((support, descriptors))
+    }
+}
+
+/// The group of this thread in a hierarchy that carries limits.
+pub fn own_group() -> Option<PathBuf> {
+    let places = Places::of_this_thread();
+    ["pids", "memory", "cpu", ""]
+        .into_iter()
+        .find_map(|controller| places.of(controller))
+        .map(|place| place.own)
+}
+
+/// What the kernel tells of hierarchies, and of the groups of a thread in them.
+struct Places {
+    mounts: String,
+    membership: String,
+}
+
+impl Places {
+    fn of_this_thread() -> Self {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        Self {
+            mounts: read("/proc/thread-self/mountinfo"),
+            membership: read("/proc/thread-self/cgroup"),
+        }
+    }
+
+    fn of(&self, controller: &str) -> Option<Place> {
+        place(controller, &self.mounts, &self.membership)
     }
 }
 
