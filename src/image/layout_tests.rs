@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,28 @@ impl Fixture {
 
     fn blob(&self, digest: &str) -> PathBuf {
         self.path("blobs/sha256").join(&digest[7..])
+    }
+
+    /// Replaces the layer by the tar in it.
+    fn make_plain(&self) {
+        let gzip = self.image.layers()[0].bytes;
+        let (stored, plain) = (
+            digest::prefixed(&digest::hex(gzip)),
+            &self.image.diff_ids[0],
+        );
+        let mut tar = Vec::new();
+        let mut decoder = flate2::read::GzDecoder::new(gzip);
+        decoder.read_to_end(&mut tar).unwrap();
+        fs::write(self.blob(plain), &tar).unwrap();
+        let entry = |kind: &str, digest: &str, size: usize| {
+            let kind = format!("application/vnd.oci.image.layer.v1.{kind}");
+            format!("\"{kind}\",\"digest\":\"{digest}\",\"size\":{size}")
+        };
+        self.forge(
+            &self.image.manifest_digest,
+            &entry("tar+gzip", &stored, gzip.len()),
+            &entry("tar", plain, tar.len()),
+        );
     }
 
     fn edit(&self, path: &Path, from: &str, to: &str) {
@@ -214,6 +236,28 @@ fn one_image_per_layout() {
     assert_eq!(fixture.code(), "layout.malformed");
     fs::write(&index, text.replace("image.manifest.v1", "image.index.v1")).unwrap();
     assert_eq!(fixture.code(), "layout.unsupported");
+}
+
+#[test]
+fn a_layer_that_is_a_plain_tar_is_read_and_stays_as_it_is() {
+    let fixture = Fixture::new();
+    fixture.make_plain();
+    let found = read_identity(fixture.dir.path()).unwrap();
+    assert_eq!(found.diff_ids, fixture.image.diff_ids);
+    assert_eq!(found.config_digest, fixture.image.config_digest);
+    assert_ne!(found.manifest_digest, fixture.image.manifest_digest);
+    let recipe = Recipe::parse("Dockerfile", b"FROM base\nCOPY a /b\n").unwrap();
+    let files = BTreeMap::from([("a".to_owned(), b"data".to_vec())]);
+    let options = BuildOptions {
+        tag: "t:t".into(),
+        bases: BTreeMap::from([("base".to_owned(), fixture.dir.path().to_owned())]),
+        ..BuildOptions::default()
+    };
+    let over = build(&recipe, &Context::memory(files).unwrap(), &options).unwrap();
+    let layers = over.layers();
+    assert_eq!((layers[0].gzip, layers[1].gzip), (false, true));
+    let tar = fs::read(fixture.blob(&fixture.image.diff_ids[0])).unwrap();
+    assert_eq!(layers[0].bytes, tar);
 }
 
 #[test]

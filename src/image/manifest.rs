@@ -38,6 +38,11 @@ impl Descriptor {
             annotations: None,
         }
     }
+
+    /// Where a layout keeps the blob, or would if its digest were one.
+    pub(super) fn blob_path(&self) -> String {
+        blob_path(digest::parse(&self.digest).unwrap_or("?"))
+    }
 }
 
 /// An image manifest.
@@ -118,11 +123,11 @@ pub(super) fn layout_marker() -> Vec<u8> {
 }
 
 /// The bytes of Docker's `manifest.json`, whose paths point at the OCI blobs.
-pub(super) fn docker_manifest(config: &str, layers: &[String], name: &ImageName) -> Vec<u8> {
+pub(super) fn docker_manifest(config: &str, layers: &[Descriptor], name: &ImageName) -> Vec<u8> {
     json(&[DockerEntry {
         config: blob_path(config),
         repo_tags: vec![name.reference()],
-        layers: layers.iter().map(|hex| blob_path(hex)).collect(),
+        layers: layers.iter().map(Descriptor::blob_path).collect(),
     }])
 }
 

@@ -43,7 +43,7 @@ mod store;
 mod text;
 mod tree;
 
-pub use archive::Image;
+pub use archive::{Image, Stored};
 pub use build::{BuildOptions, build};
 pub use context::Context;
 pub use error::{ContextError, DockerfileError, ImageError, LayoutError, Location};

@@ -24,7 +24,7 @@ pub fn packet(facts: &Facts, why: Option<&Why>, folder: &str) -> Result<Packet, 
     let layers = image.layers();
     let layer = layers
         .first()
-        .map_or_else(String::new, |bytes| sha256_hex(bytes));
+        .map_or_else(String::new, |layer| sha256_hex(layer.bytes));
     let values = [
         ("date", clock::rfc3339(clock::now())),
         ("id", facts.id.clone()),

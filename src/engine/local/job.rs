@@ -47,8 +47,17 @@ pub struct Job {
     pub gate: bool,
     /// Which limits control groups can carry, and where they are made.
     pub support: Support,
-    /// The length of each compressed layer in the file.
-    pub layers: Vec<u64>,
+    /// The layers in the file, one behind the other.
+    pub layers: Vec<Layer>,
+}
+
+/// A layer in a file.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Layer {
+    /// Its length there.
+    pub length: u64,
+    /// It is a gzip file with a tar in it, and not a tar.
+    pub gzip: bool,
 }
 
 /// What the keeper tells the tool.

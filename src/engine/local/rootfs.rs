@@ -3,7 +3,8 @@
 //! and only directories, files and symbolic links are made.
 
 use super::host;
-use flate2::read::GzDecoder;
+use super::job::Layer;
+use flate2::read::MultiGzDecoder;
 use std::fs;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
@@ -18,22 +19,26 @@ fn refused(what: &str) -> Error {
 }
 
 /// Unpacks the layers one over the other into an empty directory.
-pub fn unpack(layers: &[u8], lengths: &[u64], root: &Path) -> Result<()> {
-    let mut rest = layers;
+pub fn unpack(file: &[u8], layers: &[Layer], root: &Path) -> Result<()> {
+    let mut rest = file;
     let mut left = MAX_BYTES;
-    for length in lengths {
-        let length = usize::try_from(*length).map_err(|_| refused("a layer without end"))?;
-        let Some((layer, others)) = rest.split_at_checked(length) else {
+    for layer in layers {
+        let length = usize::try_from(layer.length).map_err(|_| refused("a layer without end"))?;
+        let Some((stored, others)) = rest.split_at_checked(length) else {
             return Err(refused("a layer is cut short"));
         };
-        unpack_layer(layer, root, &mut left)?;
+        if layer.gzip {
+            unpack_layer(MultiGzDecoder::new(stored), root, &mut left)?;
+        } else {
+            unpack_layer(stored, root, &mut left)?;
+        }
         rest = others;
     }
     Ok(())
 }
 
-fn unpack_layer(layer: &[u8], root: &Path, left: &mut u64) -> Result<()> {
-    let mut archive = Archive::new(GzDecoder::new(layer).take(2 * MAX_BYTES));
+fn unpack_layer(tar: impl Read, root: &Path, left: &mut u64) -> Result<()> {
+    let mut archive = Archive::new(tar.take(2 * MAX_BYTES));
     // Set last, because a directory may forbid to write into it.
     let mut modes: Vec<(PathBuf, u32)> = Vec::new();
     for entry in archive.entries()? {
@@ -186,15 +191,25 @@ mod tests {
                 builder.append(&header, content.as_bytes()).unwrap();
             }
         }
+        builder.into_inner().unwrap()
+    }
+
+    fn gzip(tar: &[u8]) -> Vec<u8> {
         let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
-        gz.write_all(&builder.into_inner().unwrap()).unwrap();
+        gz.write_all(tar).unwrap();
         gz.finish().unwrap()
     }
 
     fn unpack_all(layers: &[Vec<u8>]) -> (tempfile::TempDir, Result<()>) {
         let folder = tempfile::tempdir().unwrap();
-        let lengths: Vec<u64> = layers.iter().map(|layer| layer.len() as u64).collect();
-        let result = unpack(&layers.concat(), &lengths, folder.path());
+        let table: Vec<Layer> = layers
+            .iter()
+            .map(|layer| Layer {
+                length: layer.len() as u64,
+                gzip: layer.starts_with(&[0x1f, 0x8b]),
+            })
+            .collect();
+        let result = unpack(&layers.concat(), &table, folder.path());
         (folder, result)
     }
 
@@ -206,10 +221,11 @@ mod tests {
                 ("a/one", EntryType::Regular, "1"),
                 ("a/two", EntryType::Regular, "2"),
             ]),
-            layer(&[
+            // As tools write it.
+            gzip(&layer(&[
                 ("a/one", EntryType::Regular, "new"),
                 ("a/.wh.two", EntryType::Regular, ""),
-            ]),
+            ])),
         ]);
         result.unwrap();
         let one = fs::read_to_string(folder.path().join("a/one")).unwrap();
@@ -265,6 +281,19 @@ mod tests {
             assert!(result.is_err(), "{entries:?}");
         }
         let folder = tempfile::tempdir().unwrap();
-        assert!(unpack(b"", &[10], folder.path()).is_err());
+        let short = Layer {
+            length: 10,
+            gzip: false,
+        };
+        assert!(unpack(b"", &[short], folder.path()).is_err());
+        // What is not what it is said to be.
+        let whole = layer(&[("a", EntryType::Regular, "1")]);
+        for (bytes, is_gzip) in [(gzip(&whole), false), (whole, true)] {
+            let said = Layer {
+                length: bytes.len() as u64,
+                gzip: is_gzip,
+            };
+            assert!(unpack(&bytes, &[said], folder.path()).is_err());
+        }
     }
 }

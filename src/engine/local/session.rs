@@ -1,13 +1,13 @@
 //! One container of a keeper, from its start to its end.
 
-use super::job::{Job, MAX_MESSAGE, News};
+use super::job::{Job, Layer, MAX_MESSAGE, News};
 use super::{LocalEngine, keeper, kernel, orphans, wire};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::descriptors;
 use crate::engine::error::EngineError;
 use crate::engine::lines::Lines;
 use crate::engine::process::wait_at_most;
-use crate::image::Image;
+use crate::image::{Image, Stored};
 use futures_util::future::{Either, select};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
@@ -52,7 +52,13 @@ pub fn launch<'a>(
         seccomp: launch.seccomp.clone(),
         gate: launch.gate,
         support: engine.support.clone(),
-        layers: layers.iter().map(|layer| layer.len() as u64).collect(),
+        layers: layers
+            .iter()
+            .map(|layer| Layer {
+                length: layer.bytes.len() as u64,
+                gzip: layer.gzip,
+            })
+            .collect(),
     };
     let keeper = engine.reserve.take().map_or_else(Keeper::start, Ok);
     let started = keeper.and_then(|keeper| keeper.begin(&job, &layers));
@@ -148,13 +154,13 @@ impl Keeper {
     }
 
     /// Gives it its job.
-    fn begin(self, job: &Job, layers: &[&[u8]]) -> std::io::Result<Started> {
+    fn begin(self, job: &Job, layers: &[Stored]) -> std::io::Result<Started> {
         let (input, our_input) = std::io::pipe()?;
         let (our_output, output) = std::io::pipe()?;
         let (our_error, error) = std::io::pipe()?;
         let mut file = File::from(memfd_create("layers", MemfdFlags::CLOEXEC)?);
         for layer in layers {
-            file.write_all(layer)?;
+            file.write_all(layer.bytes)?;
         }
         descriptors::send(
             &self.socket,
