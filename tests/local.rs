@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tki_evidence::controls::CONTROLS;
+use tki_evidence::stamp::sha256_hex;
 
 const ENGINES: [&str; 2] = ["embedded", "bwrap"];
 
@@ -210,6 +211,52 @@ fn a_profile_that_cannot_be_compiled_is_refused() {
 
 /// Twenty times on each, at moments that nobody chose: the tool is killed, or the
 /// keeper that holds the gate and the container.
+/// A layout of the built-in image whose layer is the plain tar, as `gzip` gives it.
+fn plain_layout(folder: &Path) {
+    run(tool().args(["build", "-q", "--layout"]).arg(folder)).succeeded();
+    let blob = |digest: &str| folder.join("blobs").join(digest.replace(':', "/"));
+    let put = |bytes: &[u8]| {
+        let digest = format!("sha256:{}", sha256_hex(bytes));
+        fs::write(blob(&digest), bytes).unwrap();
+        (Value::from(digest), Value::from(bytes.len()))
+    };
+    let mut index = read_json(&folder.join("index.json"));
+    let entry = &mut index["manifests"][0];
+    let mut manifest = read_json(&blob(entry["digest"].as_str().unwrap()));
+    let layer = &mut manifest["layers"][0];
+    let stored = fs::File::open(blob(layer["digest"].as_str().unwrap())).unwrap();
+    let unpacked = Command::new("gzip").arg("-dc").stdin(stored).output();
+    let unpacked = unpacked.unwrap();
+    assert!(unpacked.status.success(), "{unpacked:?}");
+    layer["mediaType"] = "application/vnd.oci.image.layer.v1.tar".into();
+    (layer["digest"], layer["size"]) = put(&unpacked.stdout);
+    (entry["digest"], entry["size"]) = put(manifest.to_string().as_bytes());
+    fs::write(folder.join("index.json"), index.to_string()).unwrap();
+}
+
+#[test]
+fn a_base_whose_layer_is_a_plain_tar_is_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().join("base");
+    plain_layout(&base);
+    let recipe = folder.path().join("Dockerfile");
+    fs::write(&recipe, "FROM base\nLABEL made=here\n").unwrap();
+    for engine in ENGINES {
+        let out = folder.path().join(engine);
+        let mut command = tool();
+        command.args(["run", "--venue", "dev", "--engine", engine]);
+        command.arg("--build-context");
+        command.arg(format!("base=oci-layout://{}", base.display()));
+        command.arg("--file").arg(&recipe);
+        command.arg("--context").arg(folder.path());
+        run(command.arg("--out").arg(&out)).succeeded();
+        let evidence = read_json(&evidence_in(&out));
+        assert_eq!(evidence["summary"]["failed"], 0, "{engine}");
+        let built = read_json(&base.join("index.json"));
+        assert_ne!(evidence["image_digest"], built["manifests"][0]["digest"]);
+    }
+}
+
 #[test]
 fn killed_at_any_moment_nothing_is_left() {
     let _alone = crate::common::whole_engine();

@@ -37,6 +37,8 @@ struct Until {
     at: u64,
     /// Standard input, or below zero, which the kernel passes over.
     host: i32,
+    /// How long it is left alone before somebody listens.
+    alone_us: u64,
 }
 
 /// Runs all operations of a probe in one phase.
@@ -50,6 +52,10 @@ pub fn run(
     let until = Until {
         at: (sys::now_us() + deadlines.probe_us).min(deadlines.overall_at),
         host: if deadlines.host { 0 } else { -1 },
+        alone_us: match probe.id {
+            families::USES_UP_MEMORY => 0,
+            _ => LEFT_ALONE_US,
+        },
     };
     while seen.len() < probe.operations.len() {
         let before = seen.len();
@@ -136,6 +142,11 @@ fn child(probe: &ProbeSpec, phase: Phase, context: &Context, from: usize, writer
 /// How long the child is left alone before somebody listens. Every piece that is
 /// read at once stops both, and most children have ended before. What they say
 /// meanwhile waits in the pipe; one that fills it waits for this long.
+///
+/// One that uses up the container's memory is listened to from the start. Whoever wakes
+/// up beside it finds its own code gone from memory and wants it back, of which there is
+/// none; and while the kernel takes away what the one that it has killed had, it does not
+/// see that one any more, and kills the next: process 1.
 const LEFT_ALONE_US: u64 = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +164,7 @@ fn read_observations(
 ) -> Result<Read, Stop> {
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
-    let mut listen = false;
+    let mut listen = until.alone_us == 0;
     loop {
         let Some(left) = until.at.checked_sub(sys::now_us()).filter(|us| *us > 0) else {
             return Ok(Read::TimeUp);
@@ -161,7 +172,7 @@ fn read_observations(
         // The child's end is told whether it is asked for or not.
         let (events, left) = match listen {
             true => (POLLIN, left),
-            false => (0, left.min(LEFT_ALONE_US)),
+            false => (0, left.min(until.alone_us)),
         };
         let mut fds = [(reader, events), (until.host, POLLIN)].map(|(fd, events)| PollFd {
             fd,

@@ -46,6 +46,9 @@ pub fn in_child(attempt: impl FnOnce() -> i32) -> sys::Result<Ended> {
 /// An operation and its id.
 pub type Operation = (&'static str, fn(&Context) -> Outcome);
 
+/// The probe that leaves no memory to the other processes of the container.
+pub const USES_UP_MEMORY: &str = "XP-LIM-MEMORY";
+
 /// The tables, by probe.
 pub const TABLES: &[(&str, &[Operation])] = &[
     ("PR-NET-1", network::INTERNET_SOCKETS),
@@ -95,7 +98,7 @@ pub const TABLES: &[(&str, &[Operation])] = &[
     ("XP-FD", system::DESCRIPTORS),
     ("XP-MEM-EXEC", memory::MAPPED_CODE),
     ("XP-LIM-PIDS", limits::PIDS),
-    ("XP-LIM-MEMORY", limits::MEMORY),
+    (USES_UP_MEMORY, limits::MEMORY),
     ("XP-LIM-OUT", limits::OUT),
     ("XP-LIM-TMP", limits::TMP),
     ("XP-LIM-NOFILE", limits::NOFILE),
