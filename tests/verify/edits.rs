@@ -212,8 +212,14 @@ const HIDDEN: &[(&str, &[&str])] = &[
     ("sandbox.gate.reason", TEXT),
     // Which images were ours to replace.
     // The last image of a list may be our own, which may come and go.
-    ("inventory.before.images", &["grown", "shortened"]),
-    ("inventory.after.images", &["grown", "shortened"]),
+    (
+        "inventory.before.images",
+        &["grown", "reversed", "shortened"],
+    ),
+    (
+        "inventory.after.images",
+        &["grown", "reversed", "shortened"],
+    ),
     ("inventory.own_images", &["grown", "reversed", "shortened"]),
     ("inventory.own_images[]", TEXT),
     // Files that are not there cannot be compared; --require-artifacts asks
