@@ -128,7 +128,9 @@ mod tests {
             };
             pids.filter(is_named).collect()
         };
+        let started = Instant::now();
         while named().is_empty() {
+            assert!(started.elapsed() < Duration::from_secs(50));
             std::thread::sleep(PAUSE);
         }
         large.kill().unwrap();
