@@ -14,6 +14,7 @@ pub mod gate;
 pub mod held;
 pub mod lines;
 pub mod local;
+mod namespaces;
 pub mod podman;
 pub mod process;
 

@@ -2,13 +2,14 @@
 //! namespace that maps nobody but themselves they may mount, and so everything
 //! else goes the same way as for root.
 
+use crate::engine::namespaces::unshare;
 use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities,
 };
 use std::fs;
-use std::io::{Error, Result};
+use std::io::Result;
 
 /// Moves this process into a user namespace and a mount namespace of its own.
 /// Does nothing for root. The process must have one thread only.
@@ -55,14 +56,6 @@ pub fn become_somebody(uid: u32, gid: u32, keep: CapabilitySet) -> Result<()> {
 
 /// As many as a set has room for.
 const CAPABILITIES: u32 = 64;
-
-fn unshare(flags: libc::c_int) -> Result<()> {
-    // SAFETY: the process has one thread; the kernel refuses otherwise.
-    match unsafe { libc::unshare(flags) } {
-        0 => Ok(()),
-        _ => Err(Error::last_os_error()),
-    }
-}
 
 /// Maps one user and one group of the namespace outside.
 fn map(uid: u32, outer_uid: u32, gid: u32, outer_gid: u32) -> Result<()> {

@@ -8,6 +8,7 @@ use crate::engine::local::job::{Job, News};
 use crate::engine::local::oci::Way;
 use crate::engine::local::support::ROOT;
 use crate::engine::local::{host, loopback, oci, orphans, own, wire};
+use crate::engine::namespaces::unshare;
 use libcontainer::container::Container;
 use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::oci_spec::runtime::Spec;
@@ -166,11 +167,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
 /// Covers the groups of version 1, for this process alone, with a view of
 /// version 2 that can only be read: there libcontainer goes without a group.
 fn hide_groups() -> Result<(), String> {
-    // SAFETY: the process has one thread; the call changes only its own view.
-    if unsafe { libc::unshare(libc::CLONE_NEWCGROUP) } != 0 {
-        let error = std::io::Error::last_os_error();
-        return Err(at("a namespace of control groups")(error));
-    }
+    unshare(libc::CLONE_NEWCGROUP).map_err(at("a namespace of control groups"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("cgroup2", ROOT, "cgroup2", flags, None::<&CStr>)
         .and_then(|()| mount_remount(ROOT, flags | MountFlags::BIND | MountFlags::RDONLY, ""))

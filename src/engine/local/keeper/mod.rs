@@ -13,6 +13,7 @@ use super::support::Support;
 use super::{cgroup, filter, orphans, rootfs, wire};
 use crate::engine::descriptors;
 use crate::engine::gate::Gate;
+use crate::engine::namespaces::unshare;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
@@ -99,11 +100,7 @@ fn at<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String + '_ {
 /// A mount namespace of our own, with a memory file system that holds
 /// everything and goes with us. Gives its place, with the image unpacked.
 fn private_place(job: &Job, layers: &[u8]) -> Result<PathBuf, String> {
-    // SAFETY: the process has one thread and shares nothing by file-system
-    // attributes with another.
-    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-        return Err(at("a mount namespace")(std::io::Error::last_os_error()));
-    }
+    unshare(libc::CLONE_NEWNS).map_err(at("a mount namespace"))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(at("making mounts private"))?;
     let bind = job.settings.binds.first().ok_or("there is no /in")?;
