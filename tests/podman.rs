@@ -2,23 +2,26 @@
 //! one that runs already, and as a user who is not root. The host's Podman may
 //! be any; the runtime is runc, which runs everywhere.
 
+/// Mounts of a run's Podman and those of others.
+mod mounts;
+/// Users who are not root.
+mod rootless;
+
 use crate::common::by_hand::ByHand;
 use crate::common::podman::{
     PodmanService, Traces, podman, processes, shared_podman, whole_podman,
 };
 use crate::common::proxy::{Proxy, Request, Which};
 use crate::common::traces::nothing_written;
-use crate::common::{attest, eventually, evidence_in, isolated, need, read_json, run, said, tool};
-use crate::common::{names_in, verify};
+use crate::common::verify;
+use crate::common::{attest, eventually, evidence_in, passed_over, read_json, run, said, tool};
 use crate::leftovers::{Held, send};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use tki_evidence::calibrate::applicable;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
 use tki_evidence::controls::CONTROLS;
 
 /// Arguments that lead to a Podman that can run here.
@@ -257,7 +260,7 @@ fn where_crun_cannot_run_runc_is_used_and_it_is_said() {
     if Path::new("/sys/fs/cgroup/cgroup.controllers").exists()
         || unified.unwrap_or_default().trim().is_empty()
     {
-        println!("skipped: this host's cgroups are not hybrid, crun can run");
+        passed_over("this host's cgroups are not hybrid: crun can run");
         return;
     }
     let out = tempfile::tempdir().unwrap();
@@ -403,200 +406,4 @@ fn the_recorded_command_line_starts_the_same_sandbox_by_hand() {
     assert_eq!(greeting["hello"]["missing"], Value::Array(Vec::new()));
     // Standard input was closed before a challenge came.
     assert_eq!(said.status, 3, "{said:?}");
-}
-
-/// A user who is not root, made for the test.
-struct Somebody {
-    name: String,
-    folder: tempfile::TempDir,
-}
-
-impl Somebody {
-    fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tki{}n{count}", std::process::id());
-        need("uidmap", &mut Command::new("newuidmap"));
-        let folder = tempfile::tempdir().unwrap();
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let home = folder.path().join("home");
-        let made = need(
-            "passwd",
-            Command::new("useradd")
-                .args(["-m", "-d"])
-                .arg(home)
-                .arg(&name),
-        );
-        made.succeeded();
-        let somebody = Self { name, folder };
-        for name in ["runtime", "out"] {
-            let path = somebody.path(name);
-            fs::create_dir(&path).unwrap();
-            run(Command::new("chown").arg(&somebody.name).arg(&path)).succeeded();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-        }
-        let binary = somebody.path("tki-attest");
-        fs::copy(env!("CARGO_BIN_EXE_tki-attest"), &binary).unwrap();
-        fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
-        somebody
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Services that run in this user's name.
-    fn services(&self) -> Vec<i32> {
-        let mut found = processes(&["system", "service", "--time=0"]);
-        let id = fs::metadata(self.path("out")).unwrap().uid();
-        found.retain(|pid| {
-            let process = fs::metadata(format!("/proc/{pid}"));
-            process.is_ok_and(|process| process.uid() == id)
-        });
-        found
-    }
-
-    /// A program in this user's name.
-    fn command(&self, program: &Path) -> Command {
-        let mut command = isolated(Path::new("setpriv"));
-        command
-            .args([
-                "--reuid",
-                &self.name,
-                "--regid",
-                &self.name,
-                "--init-groups",
-            ])
-            .env("HOME", self.path("home"))
-            .env("USER", &self.name)
-            .env("XDG_RUNTIME_DIR", self.path("runtime"))
-            .current_dir(self.path("home"))
-            .arg(program);
-        command
-    }
-}
-
-impl Drop for Somebody {
-    fn drop(&mut self) {
-        // Podman keeps a process for each user, which holds the namespaces.
-        let pause = self.path("runtime/libpod/tmp/pause.pid");
-        let pid = fs::read_to_string(pause).unwrap_or_default();
-        if let Some(pid) = pid
-            .trim()
-            .parse()
-            .ok()
-            .and_then(rustix::process::Pid::from_raw)
-        {
-            let _ = rustix::process::kill_process(pid, Signal::KILL);
-        }
-        let _ = run(Command::new("userdel").arg(&self.name));
-    }
-}
-
-#[test]
-fn without_root_every_probe_passes_and_missing_limits_are_said() {
-    let _podman = shared_podman();
-    let somebody = Somebody::new();
-    let mut command = somebody.command(&somebody.path("tki-attest"));
-    command.args(["run", "--venue", "dev", "--controls", "safe"]);
-    command.args(ON_PODMAN).args(["--timeout", "300", "--out"]);
-    let said = run(command.arg(somebody.path("out")));
-    assert_eq!(somebody.services(), [0; 0]);
-    let info = need(
-        "podman",
-        somebody.command(Path::new("podman")).args([
-            "--runtime",
-            "runc",
-            "info",
-            "--format",
-            "{{.Host.CgroupControllers}}",
-        ]),
-    );
-    if info.status != 0 {
-        println!(
-            "skipped: this kernel has no rootless Podman: {}",
-            info.stderr
-        );
-        return;
-    }
-    let evidence = read_json(&evidence_in(&somebody.path("out")));
-    assert_eq!(evidence["runtime"]["rootless"], true, "{said:?}");
-    assert_eq!(evidence["summary"]["failed"], 0, "{said:?}");
-    assert_eq!(evidence["inventory"]["unchanged"], true);
-    let sandbox = &evidence["sandbox"];
-    assert_eq!(sandbox["declared"], sandbox["configured"]);
-    let controllers = info.stdout;
-    for (controller, setting) in [("pids", "pids_limit"), ("memory", "memory_bytes")] {
-        let set = sandbox["configured"][setting] != 0;
-        assert_eq!(
-            set,
-            controllers.contains(controller),
-            "{setting}: {controllers}"
-        );
-    }
-    let all = ["pids", "memory", "cpu"]
-        .iter()
-        .all(|name| controllers.contains(name));
-    let wanted = if all {
-        "SANDBOX_ATTESTED"
-    } else {
-        "SANDBOX_ATTESTATION_PARTIAL"
-    };
-    assert_eq!(evidence["status"], wanted);
-    assert_eq!(said.status, if all { 0 } else { 3 }, "{said:?}");
-    // Every control that relaxes what there is, those in the container's network
-    // namespace as well.
-    let settings = serde_json::from_value(sandbox["configured"].clone()).unwrap();
-    let wanted = applicable("podman", &settings);
-    let controls = evidence["controls"].as_array().unwrap();
-    let names: Vec<&str> = controls
-        .iter()
-        .map(|control| control["control"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, wanted.iter().map(|c| c.name).collect::<Vec<_>>());
-    assert!(names.contains(&"network") && names.contains(&"seccomp-network"));
-    for control in controls {
-        // A plain directory has no size that could be relaxed.
-        let sized = sandbox["out_backing"]["kind"] == "tmpfs";
-        let holds = control["control"] != "out-size" || sized;
-        assert_eq!(control["holds"], holds, "{control}");
-    }
-    // The host looks at what belongs to another user namespace, too.
-    let witnesses = &evidence["witnesses"];
-    assert_eq!(witnesses["outside"]["available"], true, "{witnesses}");
-    for row in witnesses["agreement"].as_array().unwrap() {
-        assert_eq!(row["agree"], true, "{row}");
-    }
-    // Nothing of the run's is left, in the one place where this user can write.
-    let left = names_in(&somebody.path("runtime"));
-    assert!(
-        !left.iter().any(|name| name.starts_with("tki-attest")),
-        "{left:?}"
-    );
-}
-
-/// A user's first Podman of all makes namespaces, and could go there as a second
-/// process that nobody ends.
-#[test]
-fn without_root_kill_9_takes_the_service_along() {
-    let _podman = shared_podman();
-    let somebody = Somebody::new();
-    let mut command = somebody.command(&somebody.path("tki-attest"));
-    command.args(["run", "--venue", "dev", "--out"]);
-    command.arg(somebody.path("out")).args(ON_PODMAN);
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    eventually("the service runs, or cannot", || {
-        !somebody.services().is_empty() || child.try_wait().unwrap().is_some()
-    });
-    if let Some(status) = child.try_wait().unwrap() {
-        println!("skipped: this kernel has no rootless Podman: {status}");
-        return;
-    }
-    send(&child, Signal::KILL);
-    child.wait().unwrap();
-    eventually("the service is gone", || somebody.services().is_empty());
 }

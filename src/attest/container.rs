@@ -162,7 +162,7 @@ fn attempt(
             "run again, or with --controls none",
         )
     })?;
-    let mut launch = launch(job, &name, wanted);
+    let mut launch = launch(job, &name, wanted, scratch.base());
     launch.gate = gate;
     let plain = launch.seccomp.clone();
     let doorway = if gate && engine.gate_kind() == GateKind::Listener {
@@ -219,7 +219,7 @@ fn open_doorway(scratch: &Scratch, launch: &mut Launch) -> Result<Doorway, Failu
     Ok(doorway)
 }
 
-fn launch(job: &Job, name: &str, settings: Settings) -> Launch {
+fn launch(job: &Job, name: &str, settings: Settings, scratch: &Path) -> Launch {
     let role = job.control.map_or("probe", |_| "control");
     Launch {
         name: format!("{NAME_PREFIX}{name}"),
@@ -236,6 +236,7 @@ fn launch(job: &Job, name: &str, settings: Settings) -> Launch {
         } else {
             job.profile.seccomp.text.clone()
         },
+        scratch: scratch.to_owned(),
         folder: scratch::beside(name),
         runtime: job.runtime.map(str::to_owned),
         gate: false,

@@ -156,6 +156,8 @@ pub struct Launch {
     pub settings: Settings,
     /// The seccomp profile's text, to which `settings.seccomp` is the digest.
     pub seccomp: String,
+    /// The directory on the host that holds what is bound, perhaps a mount of its own.
+    pub scratch: PathBuf,
     /// A directory that the engine may make on the host if it needs one, until
     /// the container has started.
     pub folder: PathBuf,

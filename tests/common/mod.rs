@@ -60,6 +60,22 @@ pub fn isolated(program: &Path) -> Command {
     command
 }
 
+/// Says which test is passed over and why, where it can be seen: what a test that
+/// passes prints is not shown.
+pub fn passed_over(why: &str) {
+    use std::io::Write;
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("a test");
+    let _ = writeln!(std::io::stderr(), "skipped: {name}: {}", why.trim());
+}
+
+/// What the test needs is not here. In CI that is a failure.
+#[track_caller]
+pub fn lacking(what: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{what}");
+    passed_over(what);
+}
+
 /// What a finished command said.
 #[derive(Debug)]
 pub struct Said {

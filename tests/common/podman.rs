@@ -59,12 +59,19 @@ pub struct PodmanService {
 impl PodmanService {
     /// Starts it and waits until it listens.
     pub fn start(runtime: &str) -> Self {
+        Self::start_by(Command::new("podman"), runtime)
+    }
+
+    /// The same with a command that somebody has prepared.
+    pub fn start_by(mut podman: Command, runtime: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("podman")).unwrap();
         let socket = folder.path().join("podman/podman.sock");
-        let daemon = Command::new("podman")
+        let daemon = podman
             .args(["--runtime", runtime, "system", "service", "--time=0"])
             .arg(format!("unix://{}", socket.display()))
+            // Monitors leave a file where it is when a container runs out of memory.
+            .current_dir(folder.path())
             .env_remove("CONTAINER_HOST")
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -11,6 +11,7 @@ mod profile;
 mod runtimes;
 mod service;
 mod session;
+mod shelter;
 mod spec;
 mod strays;
 mod told;
@@ -107,6 +108,7 @@ impl Engine for PodmanEngine {
     }
 
     fn complete(&mut self, held: &mut Holdings) -> Result<(), EngineError> {
+        self.place.call_off();
         self.networks.ask(&self.api.driver, &self.place.raw);
         let Networks::Asked(asked) = std::mem::take(&mut self.networks) else {
             return Ok(());

@@ -1,13 +1,13 @@
 //! Podman's monitors. Each container has one (`conmon`), which stays when the
 //! container has ended: it starts Podman once more to tidy up, whoever has done
-//! so already. What it starts for a container that is gone is asked to end. Nobody
-//! has to wait for all that before writing down what happened, but nothing of a run
-//! may be left when the run is over.
+//! so already. What it starts for a container that is gone may be asked to end, if that
+//! can be of no harm. Nobody has to wait for all that before writing down what happened,
+//! but nothing of a run may be left when the run is over.
 
 use crate::engine::held::Held;
 use rustix::process::Pid;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// What a monitor is called.
@@ -21,7 +21,11 @@ const GLANCE: Duration = Duration::from_millis(2);
 
 /// The monitors of a run's containers; waited for when dropped.
 #[derive(Debug, Default)]
-pub struct Monitors(Mutex<Vec<Arc<Monitor>>>);
+pub struct Monitors {
+    held: Mutex<Vec<Arc<Monitor>>>,
+    /// What they start for containers that are gone is not wanted.
+    called_off: AtomicBool,
+}
 
 /// The monitor of a container.
 #[derive(Debug)]
@@ -41,11 +45,21 @@ impl Monitors {
             process,
             idle: AtomicBool::new(false),
         });
-        self.0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .push(Arc::clone(&monitor));
+        self.list().push(Arc::clone(&monitor));
         Some(monitor)
+    }
+
+    /// From now on, what they start for containers that are gone is asked to end.
+    pub fn call_off(&self) {
+        self.called_off.store(true, Ordering::SeqCst);
+        for monitor in self.list().iter() {
+            monitor.call_off();
+        }
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Arc<Monitor>>> {
+        let list = self.held.lock();
+        list.unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -58,7 +72,6 @@ impl Monitor {
     /// Podman has removed the container: there is nothing left to tidy up.
     pub fn is_not_needed(&self) {
         self.idle.store(true, Ordering::SeqCst);
-        self.call_off();
     }
 
     /// Asks the Podman that it has started to end, as Podman itself provides for.
@@ -70,7 +83,8 @@ impl Monitor {
         }
     }
 
-    fn wait(&self, give_up: Instant) {
+    /// Waits for its end, and calls off what it still starts.
+    fn wait_and_call_off(&self, give_up: Instant) {
         while Instant::now() < give_up {
             self.call_off();
             let glance = give_up.min(Instant::now() + GLANCE);
@@ -84,9 +98,11 @@ impl Monitor {
 impl Drop for Monitors {
     fn drop(&mut self) {
         let give_up = Instant::now() + GRACE;
-        let held = self.0.get_mut().unwrap_or_else(|p| p.into_inner());
-        for monitor in held.drain(..) {
-            monitor.wait(give_up);
+        for monitor in self.list().drain(..) {
+            match self.called_off.load(Ordering::SeqCst) {
+                true => monitor.wait_and_call_off(give_up),
+                false => drop(monitor.process.has_ended_by(give_up)),
+            }
         }
     }
 }
@@ -117,13 +133,15 @@ mod tests {
         let monitors = Monitors::default();
         let monitor = monitors.watch(i64::from(conmon.id())).unwrap();
         let soon = || Instant::now() + Duration::from_secs(60);
-        monitor.call_off();
+        monitors.call_off();
         assert!(!podman.has_ended_by(Instant::now()));
         monitor.is_not_needed();
+        assert!(!podman.has_ended_by(Instant::now()));
+        monitors.call_off();
         assert!(podman.has_ended_by(soon()));
         assert!(!runc.has_ended_by(Instant::now()) && !monitor.is_gone());
         runc.end_with(Vec::new());
-        monitor.wait(soon());
+        monitor.wait_and_call_off(soon());
         assert!(monitor.is_gone());
         conmon.wait().unwrap();
     }
@@ -135,6 +153,6 @@ mod tests {
         for pid in [us, 1, 0, -1, i64::MAX] {
             assert!(monitors.watch(pid).is_none());
         }
-        assert!(monitors.0.lock().unwrap().is_empty());
+        assert!(monitors.list().is_empty());
     }
 }

@@ -30,7 +30,7 @@ pub struct Place {
     pub rootless: bool,
     /// What is still to end when everything else is over.
     pub monitors: Monitors,
-    _service: Option<Service>,
+    service: Option<Service>,
 }
 
 impl Place {
@@ -115,7 +115,7 @@ impl Place {
                 notes: Vec::new(),
                 rootless: !owner.uid.is_root(),
                 monitors: Monitors::default(),
-                _service: None,
+                service: None,
             }),
             Ok(None) => Err(EngineError::Unusable {
                 engine: "podman",
@@ -152,12 +152,28 @@ impl Place {
                 notes,
                 rootless: !rustix::process::geteuid().is_root(),
                 monitors: Monitors::default(),
-                _service: Some(service),
+                service: Some(service),
             }),
             Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
                 Err(error)
             }
             _ => Err(service.explain()),
+        }
+    }
+}
+
+impl Place {
+    /// Has the service see a directory as this process does.
+    pub fn show(&self, folder: &Path) -> Result<(), EngineError> {
+        let shown = self.service.as_ref().map(|service| service.show(folder));
+        shown.unwrap_or(Ok(()))
+    }
+
+    /// Nothing more will be launched: what monitors have started for containers that
+    /// are gone need not go on. Nobody may end it among mounts that others use.
+    pub fn call_off(&self) {
+        if self.service.as_ref().is_some_and(Service::is_sheltered) {
+            self.monitors.call_off();
         }
     }
 }

@@ -3,8 +3,9 @@
 //! It is handed a socket that listens already, so nobody has to wait for it to
 //! appear. The socket's name is taken away at once: a descriptor of ours is the
 //! only way to it, and goes with us. Should this tool be killed, the kernel ends
-//! the service too. Nothing of it can stay.
+//! the service too. Root's has mounts of its own ([`shelter`]). Nothing of it can stay.
 
+use super::shelter::{self, View};
 use crate::engine::error::EngineError;
 use crate::engine::process::wait_at_most;
 use crate::report::text::printable;
@@ -15,6 +16,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -34,9 +36,15 @@ pub struct Service {
     /// The socket, without a name.
     socket: OwnedFd,
     complaints: File,
-    stop: Option<Sender<()>>,
+    /// It has mounts of its own.
+    sheltered: bool,
+    /// What its keeper is to do; the last is to end it.
+    wishes: Option<Sender<Wish>>,
     keeper: Option<JoinHandle<()>>,
 }
+
+/// A view that the service is to have, and where to say whether it has it.
+type Wish = (View, Sender<std::io::Result<()>>);
 
 impl Service {
     /// Starts `podman`, with a runtime if one is named.
@@ -51,22 +59,42 @@ impl Service {
         command
             .stdin(OwnedFd::from(listener))
             .stderr(complaints.try_clone().map_err(failed)?);
-        let (stop, stopped) = channel();
+        let (wishes, wished) = channel();
         let (started, result) = channel();
         // The kernel takes the end of the thread that starts a process for the
         // end of its parent, so that thread stays for as long as the service.
-        let keeper = std::thread::spawn(move || keep(command, &started, &stopped));
-        match result.recv() {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(failed(error)),
+        let keeper = std::thread::spawn(move || keep(command, &started, &wished));
+        let sheltered = match result.recv() {
+            Ok(started) => started.map_err(failed)?,
             Err(_) => return Err(unusable("its keeper panicked".into())),
-        }
+        };
         Ok(Self {
             socket,
             complaints,
-            stop: Some(stop),
+            sheltered,
+            wishes: Some(wishes),
             keeper: Some(keeper),
         })
+    }
+
+    /// Nobody else uses its mounts.
+    pub fn is_sheltered(&self) -> bool {
+        self.sheltered
+    }
+
+    /// Has it see a directory as this process does.
+    pub fn show(&self, folder: &Path) -> Result<(), EngineError> {
+        let shown = match &self.wishes {
+            Some(wishes) if self.sheltered => View::of(folder).and_then(|view| {
+                let (done, shown) = channel();
+                let _ = wishes.send((view, done));
+                let gone = |_| Err(std::io::ErrorKind::BrokenPipe.into());
+                shown.recv().unwrap_or_else(gone)
+            }),
+            _ => Ok(()),
+        };
+        let place = folder.display();
+        shown.map_err(|error| unusable(format!("it cannot be shown {place}: {error}")))
     }
 
     /// The path that leads to the socket, for this process alone.
@@ -87,7 +115,7 @@ impl Service {
     }
 
     fn end(&mut self) {
-        drop(self.stop.take());
+        drop(self.wishes.take());
         if let Some(keeper) = self.keeper.take() {
             let _ = keeper.join();
         }
@@ -140,14 +168,21 @@ fn nameless_socket() -> std::io::Result<(UnixListener, OwnedFd)> {
 /// the run is waiting for goes on there.
 const RUBBISH: (&str, &str) = ("GOGC", "1000");
 
+/// Where the service and its monitors are. A monitor whose container runs out of memory
+/// makes a file there, and here nobody can make one.
+const PLACE: &str = "/proc";
+
 fn command(runtime: Option<&str>) -> Command {
     let mut command = Command::new("/bin/sh");
+    command.current_dir(PLACE);
     if std::env::var_os(RUBBISH.0).is_none() {
         command.env(RUBBISH.0, RUBBISH.1);
     }
     command.args(["-c", ACTIVATE, "sh", "podman"]);
     if let Some(runtime) = runtime {
-        command.args(["--runtime", runtime]);
+        command
+            .arg("--runtime")
+            .arg(runtime_from_elsewhere(runtime));
     }
     command.args(["system", "service", "--time=0"]);
     command
@@ -175,8 +210,20 @@ fn command(runtime: Option<&str>) -> Command {
     command
 }
 
-/// Starts the service, waits for the word to stop, stops it.
-fn keep(mut command: Command, started: &Sender<std::io::Result<()>>, stopped: &Receiver<()>) {
+/// The runtime as it is called wherever one is: a path leads to the same program, and a
+/// name is looked up.
+fn runtime_from_elsewhere(runtime: &str) -> PathBuf {
+    match runtime.contains('/') {
+        true => std::path::absolute(runtime).unwrap_or_else(|_| runtime.into()),
+        false => runtime.into(),
+    }
+}
+
+/// Starts the service, tells whether it has mounts of its own, does what is wished, and
+/// stops it.
+fn keep(mut command: Command, started: &Sender<std::io::Result<bool>>, wished: &Receiver<Wish>) {
+    // Podman itself has others for users who are not root, which they share.
+    let sheltered = rustix::process::geteuid().is_root() && shelter::enter().is_ok();
     let child = command.spawn();
     // The listening end that came with the command must not outlive it: whoever
     // connects to a service that has ended is to be told so.
@@ -184,8 +231,10 @@ fn keep(mut command: Command, started: &Sender<std::io::Result<()>>, stopped: &R
     match child {
         Err(error) => drop(started.send(Err(error))),
         Ok(child) => {
-            let _ = started.send(Ok(()));
-            let _ = stopped.recv();
+            let _ = started.send(Ok(sheltered));
+            for (view, done) in wished {
+                let _ = done.send(view.show());
+            }
             end(child);
         }
     }
@@ -199,4 +248,22 @@ fn end(mut child: Child) {
     }
     let _ = child.kill();
     let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_is_the_same_from_elsewhere() {
+        let here = std::env::current_dir().unwrap();
+        for (given, wanted) in [
+            ("runc", "runc".into()),
+            ("/usr/bin/runc", "/usr/bin/runc".into()),
+            ("./runc", here.join("runc")),
+            ("bin/runc", here.join("bin/runc")),
+        ] {
+            assert_eq!(runtime_from_elsewhere(given), wanted);
+        }
+    }
 }

@@ -20,6 +20,7 @@ pub fn launch<'a>(
     launch: &Launch,
 ) -> Result<Box<dyn Session + 'a>, EngineError> {
     let raw = &place.raw;
+    place.show(&launch.scratch)?;
     let file = match launch.settings.seccomp.as_str() {
         "unconfined" => None,
         _ => Some(ProfileFile::write(&launch.folder, &launch.seccomp)?),
@@ -156,8 +157,7 @@ impl Session for PodmanSession<'_> {
         // One that was not there any more when it was looked for is gone as well.
         let is_gone = || monitor.as_ref().is_none_or(|monitor| monitor.is_gone());
         let removed = || {
-            // A user's Podman goes on as a second process, which would not be told.
-            if let Some(monitor) = monitor.as_ref().filter(|_| !self.place.rootless) {
+            if let Some(monitor) = &monitor {
                 monitor.is_not_needed();
             }
         };

@@ -1,0 +1,142 @@
+//! A Podman that ends takes away a mount that all others rely on, and then tells them.
+//! One that is cut off in between breaks the storage of whoever mounts next. So a run's
+//! Podman has mounts of its own, and the run cuts nobody else's off.
+
+use super::ON_PODMAN;
+use crate::common::podman::{PodmanService, podman_by, private_storage, whole_podman};
+use crate::common::{names_in, need, run, tool};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A storage in which nothing is mounted but by the test.
+struct Storage {
+    folder: tempfile::TempDir,
+    configuration: PathBuf,
+}
+
+impl Storage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let configuration = private_storage(folder.path());
+        Self {
+            folder,
+            configuration,
+        }
+    }
+
+    /// A command on this storage.
+    fn on(&self, mut command: Command) -> Command {
+        command.env("CONTAINERS_STORAGE_CONF", &self.configuration);
+        command
+    }
+
+    /// What is mounted in the storage, as this process sees it.
+    fn mounts(&self) -> Vec<String> {
+        let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let points = table.lines().filter_map(|line| line.split(' ').nth(4));
+        let ours = points.filter(|point| Path::new(point).starts_with(self.folder.path()));
+        ours.map(str::to_owned).collect()
+    }
+
+    /// Lists containers, and is killed when it has unmounted the storage directory and
+    /// is about to write that down.
+    fn cut_off(&self) -> Child {
+        let mut command = self.on(Command::new("strace"));
+        command.args(["-f", "-o", "/dev/null", "-P"]);
+        command.arg(self.folder.path().join("storage/storage.lock"));
+        command.args(["-e", "trace=pwrite64"]);
+        command.args(["-e", "inject=pwrite64:error=EIO:signal=KILL"]);
+        command.args(["podman", "--runtime", "runc", "ps"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    }
+}
+
+impl Drop for Storage {
+    /// A Podman that ends as it should takes its mount along.
+    fn drop(&mut self) {
+        let _ = self.on(Command::new("podman")).arg("ps").output();
+    }
+}
+
+#[test]
+fn podmans_that_are_cut_off_do_no_harm_to_a_run_nor_it_to_them() {
+    let _podman = whole_podman();
+    need("strace", Command::new("strace").arg("-V"));
+    let storage = Storage::new();
+    let out = tempfile::tempdir().unwrap();
+    let attest = |controls: &str| {
+        let mut command = storage.on(tool());
+        command.args(["run", "--venue", "dev", "-q", "--controls", controls]);
+        command.args(ON_PODMAN).arg("--out").arg(out.path());
+        command
+    };
+    // With the image in the storage.
+    run(&mut attest("none")).succeeded();
+    assert_eq!(storage.mounts(), [""; 0]);
+    let mut tool = attest("safe");
+    let here = tempfile::tempdir().unwrap();
+    tool.current_dir(here.path());
+    let mut tool = tool.stderr(Stdio::piped()).spawn().unwrap();
+    let mut cut_off = 0;
+    while tool.try_wait().unwrap().is_none() {
+        let ended = storage.cut_off().wait().unwrap();
+        cut_off += usize::from(ended.signal() == Some(9));
+        // Of the run's containers nothing shows outside.
+        let home = storage.folder.path().join("storage/overlay");
+        let seen = storage.mounts();
+        assert!(
+            seen.iter().all(|point| Path::new(point) == home),
+            "{seen:?}"
+        );
+        podman_by(storage.on(Command::new("podman")), &["ps", "-a"]);
+    }
+    crate::common::said(tool.wait_with_output().unwrap()).succeeded();
+    assert!(cut_off > 0);
+    // One of the controls ran out of memory.
+    assert_eq!(names_in(here.path()), [""; 0]);
+    let left = podman_by(
+        storage.on(Command::new("podman")),
+        &["ps", "-aq", "--external"],
+    );
+    assert_eq!(left, "");
+    assert_eq!(storage.mounts(), [""; 0]);
+}
+
+/// What monitors start among the mounts of others comes to its own end.
+#[test]
+fn among_mounts_of_others_no_podman_is_cut_off() {
+    let _podman = whole_podman();
+    let storage = Storage::new();
+    let out = tempfile::tempdir().unwrap();
+    let log = out.path().join("signals");
+    // The service and everything that it starts, monitors and their Podmans as well.
+    // The tracer is not their parent, so that the service can be ended as usual.
+    let mut podman = storage.on(Command::new("strace"));
+    podman.args([
+        "-D",
+        "-f",
+        "-qq",
+        "-e",
+        "trace=execve",
+        "-e",
+        "signal=TERM,KILL",
+        "-o",
+    ]);
+    podman.arg(&log).arg("podman");
+    let service = PodmanService::start_by(podman, "runc");
+    let mut command = storage.on(tool());
+    command.args([
+        "run", "--venue", "dev", "-q", "--engine", "podman", "--host",
+    ]);
+    command
+        .arg(service.host())
+        .arg("--out")
+        .arg(out.path().join("reports"));
+    run(&mut command).succeeded();
+    let seen = fs::read_to_string(log).unwrap();
+    assert!(seen.contains("\"cleanup\""), "{seen}");
+    assert!(!seen.contains("--- SIG"), "{seen}");
+}
