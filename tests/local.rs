@@ -6,11 +6,11 @@ mod delegated;
 /// A kernel with control groups of version 2.
 mod version_2;
 
-use crate::common::listing::{Copy, Moments, kill_run, length, strike};
+use crate::common::listing::{Copy, Moments, kill_run, length, strike, until_killed};
 use crate::common::{attest, evidence_in, isolated, kill_children, read_json, run, tool, verify};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -107,7 +107,7 @@ fn for_nobody(folder: &Path) -> (PathBuf, PathBuf) {
     fs::create_dir(&out).unwrap();
     open(folder, 0o755);
     open(&copy, 0o755);
-    std::os::unix::fs::chown(&out, Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(&out, Some(NOBODY), Some(NOBODY)).unwrap();
     (copy, out)
 }
 
@@ -274,21 +274,36 @@ fn killed_at_any_moment_nothing_is_left() {
     }
 }
 
+/// The same for a user without rights, who has resource limits and no control groups.
+#[test]
+fn killed_at_any_moment_nothing_is_left_of_a_user_without_rights() {
+    let _alone = crate::common::whole_engine();
+    let copy = Copy::new("tki-attest-");
+    let out = copy.place("out");
+    fs::create_dir(&out).unwrap();
+    chown(&out, Some(NOBODY), Some(NOBODY)).unwrap();
+    let command = || {
+        let mut command = copy.command(&copy.program());
+        command.args(["run", "--venue", "dev", "--engine", "bwrap", "-q", "--out"]);
+        command.arg(&out).env_remove("XDG_RUNTIME_DIR");
+        command.uid(NOBODY).gid(NOBODY);
+        command
+    };
+    strike_twenty(&mut Moments::new(), &copy, &command);
+}
+
 /// Kills ten tools and ten keepers.
 fn strike_twenty(moments: &mut Moments, copy: &Copy, command: &dyn Fn() -> Command) {
     let length = length(command());
     let before = copy.look("");
-    let mut killed = 0;
-    while killed < 10 {
-        killed += strike(moments, length, command, kill_run);
+    until_killed(10, || {
+        let killed = strike(moments, length, command, kill_run);
         before.nothing_new(|| copy.look(""));
-    }
-    let mut killed = 0;
-    while killed < 10 {
-        killed += strike_keeper(moments.within(length / 2), command());
-        if killed % 5 == 0 {
-            before.nothing_new(|| copy.look(""));
-        }
+        killed
+    });
+    for _ in 0..2 {
+        until_killed(5, || strike_keeper(moments.within(length / 2), command()));
+        before.nothing_new(|| copy.look(""));
     }
 }
 

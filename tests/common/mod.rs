@@ -21,6 +21,8 @@ pub mod postgres;
 pub mod private_engine;
 /// A socket between the tool and the engine that sees every request.
 pub mod proxy;
+/// A user who is not root.
+pub mod somebody;
 /// An SSH server on the loopback interface, with keys of its own.
 pub mod ssh_server;
 /// What a run could leave behind.

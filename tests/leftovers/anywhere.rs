@@ -3,13 +3,14 @@
 //! so killing the tool is killing the gate. (Of the engines without a daemon the
 //! keeper is the engine and holds the gate; see `local`.)
 
-use crate::common::listing::{Copy, Listing, Moments, kill_run, length, strike};
+use crate::common::listing::{Copy, Listing, Moments, kill_run, length, strike, until_killed};
 use crate::common::podman::{private_storage, processes, whole_podman};
 use crate::common::private_engine::PrivateEngine;
-use crate::common::{eventually, need, run, tool, whole_engine};
+use crate::common::somebody::Somebody;
+use crate::common::{eventually, lacking, names_in, need, run, tool, whole_engine};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -84,13 +85,13 @@ fn list(engine: &PrivateEngine, copy: &Copy) -> Listing {
 fn on_docker_nothing_is_left_wherever_a_kill_strikes() {
     let _alone = (whole_engine(), whole_podman());
     let mut docker = Docker::new(PrivateEngine::start_in);
-    let mut killed = 0;
-    while killed < 15 {
+    until_killed(15, || {
         let (engine, copy) = (&docker.engine, &docker.copy);
         let command = || command_on(engine, copy);
-        killed += strike(&mut docker.moments, docker.length, command, kill_run);
+        let killed = strike(&mut docker.moments, docker.length, command, kill_run);
         docker.nothing_new();
-    }
+        killed
+    });
     // The whole of a run; where the engine makes containers; where it starts them.
     for _ in 0..5 {
         docker.strike(docker.command(), || (), docker.length);
@@ -175,27 +176,101 @@ fn on_podman_nothing_is_left_wherever_a_kill_strikes() {
     let length = length(command());
     let before = copy.look(&containers());
     // The tool, the service that it started, and the monitor of its container.
-    let service = |_: &mut Child| kill_one(&copy, &["system", "service"]);
-    let monitor = |_: &mut Child| kill_one(&copy, &["conmon", "--api-version"]);
-    let mut killed = 0;
-    while killed < 20 {
-        killed += strike(&mut moments, length, command, kill_run);
+    let folder = copy.place("");
+    let service = |_: &mut Child| kill_one(&folder, &["system", "service"]);
+    let monitor = |_: &mut Child| kill_one(&folder, &["conmon", "--api-version"]);
+    until_killed(20, || {
+        let killed = strike(&mut moments, length, command, kill_run);
         before.nothing_new(|| copy.look(&containers()));
-    }
+        killed
+    });
     let victims: [&dyn Fn(&mut Child) -> usize; 2] = [&service, &monitor];
     for kill in victims {
-        let mut killed = 0;
-        while killed < 5 {
-            killed += strike(&mut moments, length, command, kill);
+        until_killed(5, || {
+            let killed = strike(&mut moments, length, command, kill);
             clean(with_storage(tool()), &["--engine", "podman"]);
             before.nothing_new(|| copy.look(&containers()));
-        }
+            killed
+        });
     }
 }
 
-/// Kills a process with these arguments that stems from the copy, if there is one.
-fn kill_one(copy: &Copy, words: &[&str]) -> usize {
-    let folder = copy.place("").to_string_lossy().into_owned();
+/// The same for a user who is not root: Podman keeps namespaces for each, and in
+/// these are its mounts.
+#[test]
+fn on_podman_of_a_user_nothing_is_left_wherever_a_kill_strikes() {
+    let _alone = (whole_engine(), whole_podman());
+    let copy = Copy::new("/libpod");
+    let somebody = Somebody::new();
+    let program = || {
+        let mut command = somebody.command(&copy.program());
+        copy.mark(&mut command);
+        command
+    };
+    let command = || {
+        let mut command = program();
+        command.args(["run", "--venue", "dev", "-q", "--engine", "podman"]);
+        command.args(["--runtime", "runc", "--out"]);
+        command.arg(somebody.path("out"));
+        command
+    };
+    let asked = |words: &[&str]| {
+        let mut said = String::new();
+        eventually("podman answers", || {
+            let mut podman = somebody.command(Path::new("podman"));
+            let heard = need("podman", podman.args(["--runtime", "runc"]).args(words));
+            said = heard.stdout;
+            heard.status == 0
+        });
+        said
+    };
+    let look = || {
+        let containers = asked(&["ps", "-aq", "--no-trunc", "--external"]);
+        let mounts = asked(&["unshare", "cat", "/proc/self/mountinfo"]);
+        let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+        let ours =
+            points.filter(|point| point.contains("/overlay/") || point.contains("tki-attest-"));
+        let states = names_in(&somebody.path("runtime/runc"));
+        let own = names_in(&somebody.path("runtime"));
+        let own = own.iter().filter(|name| name.starts_with("tki-attest-"));
+        let lines = containers.lines().chain(ours);
+        let lines = lines
+            .chain(states.iter().map(String::as_str))
+            .chain(own.map(String::as_str));
+        copy.look(&lines.collect::<Vec<_>>().join("\n"))
+    };
+    let mut info = somebody.command(Path::new("podman"));
+    let info = need("podman", info.args(["--runtime", "runc", "info"]));
+    if info.status != 0 {
+        lacking(&format!(
+            "this kernel has no rootless Podman: {}",
+            info.stderr
+        ));
+        return;
+    }
+    length(command());
+    let length = length(command());
+    let before = look();
+    let folder = somebody.path("");
+    let service = |_: &mut Child| kill_one(&folder, &["system", "service"]);
+    let monitor = |_: &mut Child| kill_one(&folder, &["conmon", "--api-version"]);
+    let victims: [(usize, &dyn Fn(&mut Child) -> usize); 3] =
+        [(10, &kill_run), (5, &service), (5, &monitor)];
+    let mut moments = Moments::new();
+    for (wanted, kill) in victims {
+        until_killed(wanted, || {
+            let killed = strike(&mut moments, length, command, kill);
+            clean(program(), &["--engine", "podman"]);
+            before.nothing_new(look);
+            killed
+        });
+    }
+}
+
+/// Kills a process with these arguments that has to do with the directory, if there is
+/// one.
+fn kill_one(folder: &Path, words: &[&str]) -> usize {
+    let folder = folder.to_string_lossy();
     for pid in processes(words) {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
