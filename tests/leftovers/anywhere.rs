@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Kills something of a run's, and tells how many processes.
-type Kill = dyn Fn(&mut Child) -> usize;
+type Kill<'a> = &'a dyn Fn(&mut Child) -> usize;
 
 /// An engine that may be killed, and what was there before that.
 struct Docker {
@@ -187,7 +187,7 @@ fn on_podman_nothing_is_left_wherever_a_kill_strikes() {
         before.nothing_new(|| copy.look(&containers()));
         killed
     });
-    let victims: [&Kill; 2] = [&service, &monitor];
+    let victims: [Kill; 2] = [&service, &monitor];
     for kill in victims {
         until_killed(5, || {
             let killed = strike(&mut moments, length, command, kill);
@@ -257,7 +257,7 @@ fn on_podman_of_a_user_nothing_is_left_wherever_a_kill_strikes() {
     let folder = somebody.path("");
     let service = |_: &mut Child| kill_one(&folder, &["system", "service"]);
     let monitor = |_: &mut Child| kill_one(&folder, &["conmon", "--api-version"]);
-    let victims: [(usize, &Kill); 3] = [(10, &kill_run), (5, &service), (5, &monitor)];
+    let victims: [(usize, Kill); 3] = [(10, &kill_run), (5, &service), (5, &monitor)];
     let mut moments = Moments::new();
     for (wanted, kill) in victims {
         until_killed(wanted, || {
