@@ -37,17 +37,55 @@ pub fn podman_by(mut command: Command, arguments: &[&str]) -> String {
     said.stdout.trim().to_owned()
 }
 
-/// A storage in a directory, in which nobody else's containers are. Podman uses the
-/// one that `CONTAINERS_STORAGE_CONF` names: this file.
-pub fn private_storage(folder: &Path) -> PathBuf {
-    let configuration = folder.join("storage.conf");
-    let text = format!(
-        "[storage]\ndriver = \"overlay\"\nrunroot = \"{}\"\ngraphroot = \"{}\"\n",
-        folder.join("run").display(),
-        folder.join("storage").display()
-    );
-    fs::write(&configuration, text).unwrap();
-    configuration
+/// A storage of Podman's in which nobody else's containers are.
+pub struct Storage {
+    /// The directory that it is in.
+    pub folder: PathBuf,
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl Storage {
+    /// In a directory of its own.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut storage = Self::below(folder.path());
+        storage._temporary = Some(folder);
+        storage
+    }
+
+    /// In a directory that is there.
+    pub fn below(folder: &Path) -> Self {
+        let text = format!(
+            "[storage]\ndriver = \"overlay\"\nrunroot = \"{}\"\ngraphroot = \"{}\"\n",
+            folder.join("run").display(),
+            folder.join("storage").display()
+        );
+        fs::write(folder.join("storage.conf"), text).unwrap();
+        Self {
+            folder: folder.to_owned(),
+            _temporary: None,
+        }
+    }
+
+    /// A command on this storage.
+    pub fn on(&self, mut command: Command) -> Command {
+        command.env("CONTAINERS_STORAGE_CONF", self.folder.join("storage.conf"));
+        command
+    }
+
+    /// `podman` on this storage; must succeed.
+    #[track_caller]
+    pub fn podman(&self, arguments: &[&str]) -> String {
+        podman_by(self.on(Command::new("podman")), arguments)
+    }
+}
+
+impl Drop for Storage {
+    /// A Podman that ends as it should takes the storage's mount along, also one that
+    /// a killed one has left.
+    fn drop(&mut self) {
+        let _ = self.on(Command::new("podman")).arg("ps").output();
+    }
 }
 
 /// A service of the test's own, with a runtime of its choice.

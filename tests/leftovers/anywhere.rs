@@ -4,7 +4,7 @@
 //! keeper is the engine and holds the gate; see `local`.)
 
 use crate::common::listing::{Copy, Listing, Moments, kill_run, length, strike, until_killed};
-use crate::common::podman::{private_storage, processes, whole_podman};
+use crate::common::podman::{Storage, processes, whole_podman};
 use crate::common::private_engine::PrivateEngine;
 use crate::common::somebody::Somebody;
 use crate::common::{eventually, lacking, names_in, need, run, tool, whole_engine};
@@ -150,14 +150,10 @@ fn clean(mut tool: Command, arguments: &[&str]) {
 fn on_podman_nothing_is_left_wherever_a_kill_strikes() {
     let _alone = (whole_engine(), whole_podman());
     let copy = Copy::new("/libpod");
-    let configuration = private_storage(&copy.place(""));
+    let storage = Storage::below(&copy.place(""));
     let out = copy.place("out");
-    let with_storage = |mut command: Command| {
-        command.env("CONTAINERS_STORAGE_CONF", &configuration);
-        command
-    };
     let command = || {
-        let mut command = with_storage(copy.command(&copy.program()));
+        let mut command = storage.on(copy.command(&copy.program()));
         command.args(["run", "--venue", "dev", "-q", "--engine", "podman"]);
         command.args(["--runtime", "runc", "--out"]).arg(&out);
         command
@@ -166,7 +162,7 @@ fn on_podman_nothing_is_left_wherever_a_kill_strikes() {
         let mut listed = String::new();
         // It fails over a container that is removed while it looks.
         eventually("podman lists its containers", || {
-            let mut list = with_storage(Command::new("podman"));
+            let mut list = storage.on(Command::new("podman"));
             list.args(["ps", "-aq", "--no-trunc", "--external"]);
             let said = need("podman", &mut list);
             listed = said.stdout;
@@ -191,7 +187,7 @@ fn on_podman_nothing_is_left_wherever_a_kill_strikes() {
     for kill in victims {
         until_killed(5, || {
             let killed = strike(&mut moments, length, command, kill);
-            clean(with_storage(tool()), &["--engine", "podman"]);
+            clean(storage.on(tool()), &["--engine", "podman"]);
             before.nothing_new(|| copy.look(&containers()));
             killed
         });

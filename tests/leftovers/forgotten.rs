@@ -1,53 +1,31 @@
 //! What Podman has forgotten: `clean` ends what is ours, and nothing else.
 
-use crate::common::podman::{podman_by, private_storage, processes, whole_podman};
+use crate::common::podman::{Storage, processes, whole_podman};
 use crate::common::{eventually, run, tool};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use tki_attest::clock;
 
 /// A Podman with a storage of its own.
-struct Podman {
-    folder: tempfile::TempDir,
-    configuration: PathBuf,
-}
+struct Podman(Storage);
 
 impl Podman {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let configuration = private_storage(folder.path());
-        Self {
-            folder,
-            configuration,
-        }
-    }
-
-    fn with_storage(&self, mut command: Command) -> Command {
-        command.env("CONTAINERS_STORAGE_CONF", &self.configuration);
-        command
-    }
-
-    #[track_caller]
-    fn podman(&self, arguments: &[&str]) -> String {
-        podman_by(self.with_storage(Command::new("podman")), arguments)
-    }
-
     /// A container that waits to be started, and its monitor.
     fn waiting(&self, name: &str) -> Waiting {
         let fixed = "create --network none --ipc none --pids-limit 8 --ulimit nofile=64:64 \
                      --ulimit nproc=64:64 --name";
         let mut arguments: Vec<&str> = fixed.split_whitespace().collect();
         arguments.extend([name, "tki-inspector:attest", "probe"]);
-        let id = self.podman(&arguments);
-        self.podman(&["init", name]);
+        let id = self.0.podman(&arguments);
+        self.0.podman(&["init", name]);
         let waiting = Waiting { id };
         assert!(waiting.is_whole(), "{name}");
         waiting
     }
 
     fn clean(&self, arguments: &[&str]) -> String {
-        let mut command = self.with_storage(tool());
+        let mut command = self.0.on(tool());
         command.args(["clean", "--engine", "podman"]);
         let said = run(command.args(arguments));
         said.succeeded();
@@ -99,12 +77,12 @@ impl Drop for Waiting {
 #[test]
 fn clean_ends_what_podman_has_forgotten_and_only_what_is_ours() {
     let _alone = whole_podman();
-    let podman = Podman::new();
-    let mut build = podman.with_storage(tool());
+    let podman = Podman(Storage::new());
+    let mut build = podman.0.on(tool());
     run(build
         .args(["run", "--venue", "dev", "-q", "--engine", "podman"])
         .args(["--runtime", "runc", "--out"])
-        .arg(podman.folder.path().join("out")))
+        .arg(podman.0.folder.join("out")))
     .succeeded();
     let today: String = clock::rfc3339(clock::now())
         .to_lowercase()
@@ -116,8 +94,8 @@ fn clean_ends_what_podman_has_forgotten_and_only_what_is_ours() {
     // Without labels none is ours for as long as Podman knows them.
     assert_eq!(podman.clean(&["--force"]), "nothing to clean\n");
 
-    fs::remove_file(podman.folder.path().join("storage/libpod/bolt_state.db")).unwrap();
-    podman.podman(&["rm", "--force", &unlisted.id]);
+    fs::remove_file(podman.0.folder.join("storage/libpod/bolt_state.db")).unwrap();
+    podman.0.podman(&["rm", "--force", &unlisted.id]);
     assert!(unlisted.parts()[0], "Podman does not know its monitor");
     let planned = podman.clean(&["--dry-run"]);
     for (one, row) in [
@@ -142,7 +120,7 @@ fn clean_ends_what_podman_has_forgotten_and_only_what_is_ours() {
         assert!(bystander.is_whole());
         bystander.end();
         bystander.is_gone();
-        podman.podman(&["rm", "--force", &bystander.id]);
+        podman.0.podman(&["rm", "--force", &bystander.id]);
     }
-    assert_eq!(podman.podman(&["ps", "-aq", "--external"]), "");
+    assert_eq!(podman.0.podman(&["ps", "-aq", "--external"]), "");
 }

@@ -3,62 +3,32 @@
 //! Podman has mounts of its own, and the run cuts nobody else's off.
 
 use super::ON_PODMAN;
-use crate::common::podman::{PodmanService, podman_by, private_storage, whole_podman};
+use crate::common::podman::{PodmanService, Storage, whole_podman};
 use crate::common::{names_in, need, run, tool};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
 
-/// A storage in which nothing is mounted but by the test.
-struct Storage {
-    folder: tempfile::TempDir,
-    configuration: PathBuf,
+/// What is mounted in a storage, as this process sees it.
+fn mounts(storage: &Storage) -> Vec<String> {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4));
+    let ours = points.filter(|point| Path::new(point).starts_with(&storage.folder));
+    ours.map(str::to_owned).collect()
 }
 
-impl Storage {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let configuration = private_storage(folder.path());
-        Self {
-            folder,
-            configuration,
-        }
-    }
-
-    /// A command on this storage.
-    fn on(&self, mut command: Command) -> Command {
-        command.env("CONTAINERS_STORAGE_CONF", &self.configuration);
-        command
-    }
-
-    /// What is mounted in the storage, as this process sees it.
-    fn mounts(&self) -> Vec<String> {
-        let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        let points = table.lines().filter_map(|line| line.split(' ').nth(4));
-        let ours = points.filter(|point| Path::new(point).starts_with(self.folder.path()));
-        ours.map(str::to_owned).collect()
-    }
-
-    /// Lists containers, and is killed when it has unmounted the storage directory and
-    /// is about to write that down.
-    fn cut_off(&self) -> Child {
-        let mut command = self.on(Command::new("strace"));
-        command.args(["-f", "-o", "/dev/null", "-P"]);
-        command.arg(self.folder.path().join("storage/storage.lock"));
-        command.args(["-e", "trace=pwrite64"]);
-        command.args(["-e", "inject=pwrite64:error=EIO:signal=KILL"]);
-        command.args(["podman", "--runtime", "runc", "ps"]);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        command.spawn().unwrap()
-    }
-}
-
-impl Drop for Storage {
-    /// A Podman that ends as it should takes its mount along.
-    fn drop(&mut self) {
-        let _ = self.on(Command::new("podman")).arg("ps").output();
-    }
+/// Lists containers, and is killed when it has unmounted the storage directory and
+/// is about to write that down.
+fn cut_off(storage: &Storage) -> ExitStatus {
+    let mut command = storage.on(Command::new("strace"));
+    command.args(["-f", "-o", "/dev/null", "-P"]);
+    command.arg(storage.folder.join("storage/storage.lock"));
+    command.args(["-e", "trace=pwrite64"]);
+    command.args(["-e", "inject=pwrite64:error=EIO:signal=KILL"]);
+    command.args(["podman", "--runtime", "runc", "ps"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().unwrap()
 }
 
 #[test]
@@ -75,34 +45,31 @@ fn podmans_that_are_cut_off_do_no_harm_to_a_run_nor_it_to_them() {
     };
     // With the image in the storage.
     run(&mut attest("none")).succeeded();
-    assert_eq!(storage.mounts(), [""; 0]);
+    assert_eq!(mounts(&storage), [""; 0]);
     let mut tool = attest("safe");
     let here = tempfile::tempdir().unwrap();
     tool.current_dir(here.path());
     let mut tool = tool.stderr(Stdio::piped()).spawn().unwrap();
-    let mut cut_off = 0;
+    let mut killed = 0;
     while tool.try_wait().unwrap().is_none() {
-        let ended = storage.cut_off().wait().unwrap();
-        cut_off += usize::from(ended.signal() == Some(9));
+        let ended = cut_off(&storage);
+        killed += usize::from(ended.signal() == Some(9));
         // Of the run's containers nothing shows outside.
-        let home = storage.folder.path().join("storage/overlay");
-        let seen = storage.mounts();
+        let home = storage.folder.join("storage/overlay");
+        let seen = mounts(&storage);
         assert!(
             seen.iter().all(|point| Path::new(point) == home),
             "{seen:?}"
         );
-        podman_by(storage.on(Command::new("podman")), &["ps", "-a"]);
+        storage.podman(&["ps", "-a"]);
     }
     crate::common::said(tool.wait_with_output().unwrap()).succeeded();
-    assert!(cut_off > 0);
+    assert!(killed > 0);
     // One of the controls ran out of memory.
     assert_eq!(names_in(here.path()), [""; 0]);
-    let left = podman_by(
-        storage.on(Command::new("podman")),
-        &["ps", "-aq", "--external"],
-    );
+    let left = storage.podman(&["ps", "-aq", "--external"]);
     assert_eq!(left, "");
-    assert_eq!(storage.mounts(), [""; 0]);
+    assert_eq!(mounts(&storage), [""; 0]);
 }
 
 /// What monitors start among the mounts of others comes to its own end.
