@@ -31,3 +31,5 @@ mod survey;
 mod trust;
 /// Evidence against jq and its schema; every edit is refused.
 mod verify;
+/// Control groups of version 2, in an emulated machine.
+mod version_2;

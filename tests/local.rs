@@ -3,11 +3,11 @@
 
 /// Control groups that were delegated to a user.
 mod delegated;
-/// A kernel with control groups of version 2.
-mod version_2;
 
 use crate::common::listing::{Copy, Moments, kill_run, length, strike, until_killed};
-use crate::common::{attest, evidence_in, isolated, kill_children, read_json, run, tool, verify};
+use crate::common::{
+    NOBODY, attest, evidence_in, isolated, kill_children, read_json, run, tool, verify,
+};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -19,9 +19,6 @@ use tki_evidence::controls::CONTROLS;
 use tki_evidence::stamp::sha256_hex;
 
 const ENGINES: [&str; 2] = ["embedded", "bwrap"];
-
-/// A user without any rights, whom nobody else is.
-const NOBODY: u32 = 48_713;
 
 fn probe<'a>(evidence: &'a Value, id: &str) -> &'a Value {
     let probes = evidence["probes"].as_array().unwrap();

@@ -31,6 +31,9 @@ pub mod traces;
 /// The engine's usual socket.
 pub const ENGINE_SOCKET: &str = "/var/run/docker.sock";
 
+/// A user without any rights, whom nobody else is.
+pub const NOBODY: u32 = 48_713;
+
 /// The project's root.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -2,9 +2,9 @@
 //! delegated to them, with some of these, and with none. On version 1 a group is
 //! delegated by giving its directory to the user and putting their process into it.
 
-use super::{NOBODY, for_nobody, probe};
+use super::{for_nobody, probe};
 use crate::common::listing::{Copy, Moments};
-use crate::common::{Said, evidence_in, isolated, names_in, read_json, run, verify};
+use crate::common::{NOBODY, Said, evidence_in, isolated, names_in, read_json, run, verify};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{chown, symlink};

@@ -396,6 +396,27 @@ fn mounts_need_their_flags() {
             "/dev rw,nosuid shared:4 -",
             Verdict::Fail,
         ),
+        // A part of /proc that a runtime has made read-only, and what only looks like one.
+        (
+            "3 1 0:3",
+            "8 2 0:2 /sys /proc/sys ro - proc proc rw\n3 1 0:3",
+            Verdict::Pass,
+        ),
+        (
+            "3 1 0:3",
+            "8 2 0:2 /sys /proc/sys rw - proc proc rw\n3 1 0:3",
+            Verdict::Fail,
+        ),
+        (
+            "3 1 0:3",
+            "8 2 0:2 / /process ro - proc proc rw\n3 1 0:3",
+            Verdict::Fail,
+        ),
+        (
+            "3 1 0:3",
+            "8 2 0:2 / /proc/sys ro - sysfs sysfs rw\n3 1 0:3",
+            Verdict::Fail,
+        ),
     ] {
         let verdict = verdict_of("XP-FS-FLAGS", |seen, raw| {
             raw.mountinfo = raw.mountinfo.replace(from, to);

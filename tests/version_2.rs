@@ -1,8 +1,8 @@
 //! Control groups of version 2, which this machine may not have: Debian's own
-//! kernel in a virtual machine without a network, with this tool and nothing else.
+//! kernel in a virtual machine without a network, with this tool and what a test
+//! takes along.
 
-use super::NOBODY;
-use crate::common::{evidence_in, need, prepared, read_json, verify};
+use crate::common::{NOBODY, evidence_in, need, prepared, read_json, verify};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,26 +14,27 @@ use std::process::{Command, Stdio};
 const FIRST: &str = r#"#!/bin/busybox sh
 /bin/busybox mkdir /new
 /bin/busybox mount -t tmpfs -o mode=0755 root /new
-/bin/busybox cp -a /bin /lib /lib64 /programs /veth.ko /second /new/
-/bin/busybox mkdir /new/proc /new/sys /new/dev /new/tmp /new/run
+/bin/busybox cp -a /bin /etc /lib /lib64 /programs /modules /second /new/
+/bin/busybox mkdir -p /new/proc /new/sys /new/dev /new/tmp /new/run /new/usr /new/var/tmp
 exec /bin/busybox switch_root /new /second
 "#;
 
-/// What a host has set up, then the runs: as root on both engines, and as somebody
-/// who was given a group. What they wrote leaves through the second serial line. An emulated
-/// machine can be too slow for a probe's deadline, which is UNPROVEN: that may be
-/// tried again, a failure may not.
+/// What a host has set up, the runs, and what leaves through the second serial line. An
+/// emulated machine can be too slow for a probe's deadline, which is UNPROVEN: that may
+/// be tried again, a failure may not.
 const SECOND: &str = r#"#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/programs:/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
-mkdir -p /dev/pts && mount -t devpts pts /dev/pts
+mkdir -p /dev/pts /dev/shm && mount -t devpts pts /dev/pts
 mount -t tmpfs -o mode=1777 tmp /tmp
+mount -t tmpfs -o mode=1777 shm /dev/shm
 mount -t tmpfs -o mode=0755 run /run
 mount -t cgroup2 groups /sys/fs/cgroup
-insmod /veth.ko
+insmod /modules/veth.ko
+insmod /modules/overlay.ko
 cd /sys/fs/cgroup
 echo '+cpu +memory +pids' > cgroup.subtree_control
 cat > /attest <<'END'
@@ -46,6 +47,16 @@ for try in 1 2 3; do
 done
 echo "exit of $out: $code"
 END
+RUNS
+echo "left: $(find /sys/fs/cgroup /run /tmp -maxdepth 3 -name 'tki-attest-*' | wc -l)"
+stty -F /dev/ttyS1 raw -echo
+tar -C /tmp -czf /dev/ttyS1 WRITTEN
+echo "all said"
+poweroff -f
+"#;
+
+/// As root on both engines without a daemon, and as somebody who was given a group.
+const WITHOUT_A_DAEMON: &str = r#"
 sh /attest /tmp/root tki-attest run --engine embedded --controls CONTROLS
 sh /attest /tmp/bwrap tki-attest run --engine bwrap --controls none
 mkdir theirs theirs/shell
@@ -57,11 +68,15 @@ mkdir /tmp/user && chown WHO:WHO /tmp/user
 sh -c 'echo $$ > theirs/shell/cgroup.procs; cd /tmp; exec sh /attest /tmp/user \
     /programs/setpriv --reuid WHO --regid WHO --clear-groups \
     tki-attest run --engine embedded --controls none'
-echo "left: $(find /sys/fs/cgroup /run /tmp -maxdepth 3 -name 'tki-attest-*' | wc -l)"
-stty -F /dev/ttyS1 raw -echo
-tar -C /tmp -czf /dev/ttyS1 root bwrap user
-echo "all said"
-poweroff -f
+"#;
+
+/// On Podman as it comes, which uses crun here, and with runc. Podman looks for its
+/// programs in this place.
+const ON_PODMAN: &str = r#"
+ln -s /programs /usr/bin
+sh /attest /tmp/crun tki-attest run --engine podman --controls CONTROLS
+sh /attest /tmp/runc tki-attest run --engine podman --runtime runc --controls none
+echo "containers: $(podman ps -aq --external | wc -l)"
 "#;
 
 /// Controls run into limits within two seconds, which an emulated machine that
@@ -95,21 +110,30 @@ fn take(program: &Path, root: &Path) {
 }
 
 /// The first files, as the kernel takes them.
-fn first_files(folder: &Path) -> PathBuf {
+fn first_files(folder: &Path, programs: &[&str], second: &str) -> PathBuf {
     let root = folder.join("files");
-    let tool = env!("CARGO_BIN_EXE_tki-attest");
-    for program in [tool, "/usr/bin/setpriv", "/usr/bin/bwrap"] {
+    for program in [&[env!("CARGO_BIN_EXE_tki-attest")], programs].concat() {
         take(Path::new(program), &root);
     }
-    fs::create_dir(root.join("bin")).unwrap();
+    for name in ["bin", "modules", "etc/containers"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
     fs::copy("/bin/busybox", root.join("bin/busybox"))
         .unwrap_or_else(|error| panic!("/bin/busybox: {error}: install busybox-static"));
-    let module = prepared(Path::new("kernel/veth.ko"), "other-kernel");
-    fs::copy(module, root.join("veth.ko")).unwrap();
-    let second = SECOND
-        .replace("WHO", &NOBODY.to_string())
-        .replace("CONTROLS", &controls());
-    for (name, text) in [("init", FIRST), ("second", &second)] {
+    for name in ["veth.ko", "overlay.ko"] {
+        let module = prepared(&Path::new("kernel").join(name), "other-kernel");
+        fs::copy(module, root.join("modules").join(name)).unwrap();
+    }
+    let texts = [
+        ("init", FIRST),
+        ("second", second),
+        ("etc/passwd", "root:x:0:0::/:/bin/sh\n"),
+        (
+            "etc/containers/policy.json",
+            r#"{"default":[{"type":"insecureAcceptAnything"}]}"#,
+        ),
+    ];
+    for (name, text) in texts {
         let path = root.join(name);
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -123,9 +147,16 @@ fn first_files(folder: &Path) -> PathBuf {
     packed
 }
 
-/// Boots it; gives what stood on its screen, and what the runs wrote.
-fn boot(folder: &Path) -> (String, PathBuf) {
-    let files = first_files(folder);
+/// Boots it with some programs and makes runs, each of which writes into a directory by
+/// its name; gives what stood on the screen, and what was written.
+fn boot(folder: &Path, programs: &[&str], runs: &str, written: &[&str]) -> (String, PathBuf) {
+    let second = SECOND
+        .replace("RUNS", runs)
+        .replace("WRITTEN", &written.join(" "))
+        .replace("WHO", &NOBODY.to_string())
+        .replace("CONTROLS", &controls());
+    let files = first_files(folder, programs, &second);
+    let names = written;
     let written = folder.join("written.tar.gz");
     let kernel = prepared(Path::new("kernel/vmlinuz"), "other-kernel");
     // Emulated, because a virtual machine may not be able to have one of its own.
@@ -148,7 +179,13 @@ fn boot(folder: &Path) -> (String, PathBuf) {
     unpack.arg("-xzf").arg(&written).arg("-C").arg(&out);
     let unpacked = need("tar", &mut unpack);
     assert_eq!(unpacked.status, 0, "{unpacked:?}: {}", said.stdout);
-    (said.stdout, out)
+    let screen = said.stdout;
+    for name in names {
+        let line = format!("exit of /tmp/{name}: 0");
+        assert!(screen.contains(&line), "{line}: {screen}");
+    }
+    assert!(screen.contains("left: 0"), "{screen}");
+    (screen, out)
 }
 
 fn evidence(out: &Path, passed: u32) -> Value {
@@ -167,27 +204,50 @@ fn evidence(out: &Path, passed: u32) -> Value {
     evidence
 }
 
-#[test]
-fn with_groups_of_version_2_engines_without_a_daemon_attest() {
-    let folder = tempfile::tempdir().unwrap();
-    let (screen, out) = boot(folder.path());
-    for who in ["root", "bwrap", "user"] {
-        let line = format!("exit of /tmp/{who}: 0");
-        assert!(screen.contains(&line), "{line}: {screen}");
-    }
-    assert!(screen.contains("left: 0"), "{screen}");
-    let root = evidence(
-        &out.join("root"),
-        if controls() == "none" { 46 } else { 52 },
-    );
-    assert_eq!(root["runtime"]["rootless"], false);
-    let ran = root["controls"].as_array().unwrap();
-    assert_eq!(ran.is_empty(), controls() == "none");
+/// Of a run with the controls, if they were asked for.
+fn evidence_with_controls(out: &Path) -> Value {
+    let wanted = controls();
+    let evidence = evidence(out, if wanted == "none" { 46 } else { 52 });
+    let ran = evidence["controls"].as_array().unwrap();
+    assert_eq!(ran.is_empty(), wanted == "none");
     for control in ran {
         assert_eq!(control["holds"], true, "{control}");
     }
+    evidence
+}
+
+#[test]
+fn with_groups_of_version_2_engines_without_a_daemon_attest() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = ["/usr/bin/setpriv", "/usr/bin/bwrap"];
+    let written = ["root", "bwrap", "user"];
+    let (_, out) = boot(folder.path(), &programs, WITHOUT_A_DAEMON, &written);
+    let root = evidence_with_controls(&out.join("root"));
+    assert_eq!(root["runtime"]["rootless"], false);
     let bwrap = evidence(&out.join("bwrap"), 46);
     assert_eq!(bwrap["runtime"]["engine"], "bwrap");
     let user = evidence(&out.join("user"), 46);
     assert_eq!(user["runtime"]["rootless"], true);
+}
+
+/// crun refuses hosts with groups of both versions, and is what Podman uses elsewhere.
+#[test]
+fn with_groups_of_version_2_podman_attests_with_crun_and_with_runc() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = [
+        "/usr/bin/podman",
+        "/usr/bin/conmon",
+        "/usr/bin/crun",
+        "/usr/sbin/runc",
+    ];
+    let (screen, out) = boot(folder.path(), &programs, ON_PODMAN, &["crun", "runc"]);
+    assert!(screen.contains("containers: 0"), "{screen}");
+    assert!(!screen.contains("crun cannot run"), "{screen}");
+    let crun = evidence_with_controls(&out.join("crun"));
+    let runc = evidence(&out.join("runc"), 46);
+    for (evidence, runtime) in [(crun, "crun"), (runc, "runc")] {
+        assert_eq!(evidence["runtime"]["engine"], "podman");
+        assert_eq!(evidence["runtime"]["oci_runtime"], runtime);
+        assert_eq!(evidence["sandbox"]["gate"]["active"], true, "{runtime}");
+    }
 }
