@@ -31,6 +31,7 @@ mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /dev/shm && mount -t devpts pts /dev/pts
 mount -t tmpfs -o mode=1777 tmp /tmp
 mount -t tmpfs -o mode=1777 shm /dev/shm
+chmod 1777 /var/tmp
 mount -t tmpfs -o mode=0755 run /run
 mount -t cgroup2 groups /sys/fs/cgroup
 insmod /modules/veth.ko
@@ -39,13 +40,27 @@ cd /sys/fs/cgroup
 echo '+cpu +memory +pids' > cgroup.subtree_control
 cat > /attest <<'END'
 out=$1; shift
-for try in 1 2 3; do
+for try in ${TRIES:-1 2 3}; do
     rm -rf $out/*
     "$@" --venue vps --timeout 600 --out $out 2>&1
     code=$?
     [ $code = 3 ] || break
 done
 echo "exit of $out: $code"
+END
+# A group, its directories, and a way to be there, for somebody who is not root.
+mkdir theirs theirs/shell
+echo '+cpu +memory +pids' > theirs/cgroup.subtree_control
+for file in theirs theirs/cgroup.procs theirs/shell theirs/shell/cgroup.procs; do
+    chown WHO:WHO $file
+done
+mkdir -p /tmp/user /home/somebody /run/user/WHO
+chown WHO:WHO /tmp/user /home/somebody /run/user/WHO
+cat > /as-somebody <<'END'
+echo $$ > /sys/fs/cgroup/theirs/shell/cgroup.procs
+cd /home/somebody
+export HOME=/home/somebody USER=somebody XDG_RUNTIME_DIR=/run/user/WHO
+exec /programs/setpriv --reuid WHO --regid WHO --clear-groups "$@"
 END
 RUNS
 echo "left: $(find /sys/fs/cgroup /run /tmp -maxdepth 3 -name 'tki-attest-*' | wc -l)"
@@ -59,24 +74,20 @@ poweroff -f
 const WITHOUT_A_DAEMON: &str = r#"
 sh /attest /tmp/root tki-attest run --engine embedded --controls CONTROLS
 sh /attest /tmp/bwrap tki-attest run --engine bwrap --controls none
-mkdir theirs theirs/shell
-echo '+cpu +memory +pids' > theirs/cgroup.subtree_control
-for file in theirs theirs/cgroup.procs theirs/shell theirs/shell/cgroup.procs; do
-    chown WHO:WHO $file
-done
-mkdir /tmp/user && chown WHO:WHO /tmp/user
-sh -c 'echo $$ > theirs/shell/cgroup.procs; cd /tmp; exec sh /attest /tmp/user \
-    /programs/setpriv --reuid WHO --regid WHO --clear-groups \
-    tki-attest run --engine embedded --controls none'
+sh /as-somebody sh /attest /tmp/user tki-attest run --engine embedded --controls none
 "#;
 
-/// On Podman as it comes, which uses crun here, and with runc. Podman looks for its
-/// programs in this place.
+/// On Podman as it comes, which uses crun here, with runc, and as somebody with ranges of
+/// ids. Podman looks for its programs in this place.
 const ON_PODMAN: &str = r#"
 ln -s /programs /usr/bin
 sh /attest /tmp/crun tki-attest run --engine podman --controls CONTROLS
 sh /attest /tmp/runc tki-attest run --engine podman --runtime runc --controls none
+chmod u+s /programs/newuidmap /programs/newgidmap
+echo 'somebody:100000:65536' | tee /etc/subuid > /etc/subgid
+TRIES=1 sh /as-somebody sh /attest /tmp/user tki-attest run --engine podman --controls none
 echo "containers: $(podman ps -aq --external | wc -l)"
+echo "containers of somebody: $(sh /as-somebody podman ps -aq --external | wc -l)"
 "#;
 
 /// Controls run into limits within two seconds, which an emulated machine that
@@ -124,10 +135,12 @@ fn first_files(folder: &Path, programs: &[&str], second: &str) -> PathBuf {
         let module = prepared(&Path::new("kernel").join(name), "other-kernel");
         fs::copy(module, root.join("modules").join(name)).unwrap();
     }
+    let users =
+        format!("root:x:0:0::/:/bin/sh\nsomebody:x:{NOBODY}:{NOBODY}::/home/somebody:/bin/sh\n");
     let texts = [
         ("init", FIRST),
         ("second", second),
-        ("etc/passwd", "root:x:0:0::/:/bin/sh\n"),
+        ("etc/passwd", &users),
         (
             "etc/containers/policy.json",
             r#"{"default":[{"type":"insecureAcceptAnything"}]}"#,
@@ -147,16 +160,19 @@ fn first_files(folder: &Path, programs: &[&str], second: &str) -> PathBuf {
     packed
 }
 
+/// The name of a run, and the status that it ends with.
+type Exit = (&'static str, i32);
+
 /// Boots it with some programs and makes runs, each of which writes into a directory by
 /// its name; gives what stood on the screen, and what was written.
-fn boot(folder: &Path, programs: &[&str], runs: &str, written: &[&str]) -> (String, PathBuf) {
+fn boot(folder: &Path, programs: &[&str], runs: &str, exits: &[Exit]) -> (String, PathBuf) {
+    let written: Vec<&str> = exits.iter().map(|(name, _)| *name).collect();
     let second = SECOND
         .replace("RUNS", runs)
         .replace("WRITTEN", &written.join(" "))
         .replace("WHO", &NOBODY.to_string())
         .replace("CONTROLS", &controls());
     let files = first_files(folder, programs, &second);
-    let names = written;
     let written = folder.join("written.tar.gz");
     let kernel = prepared(Path::new("kernel/vmlinuz"), "other-kernel");
     // Emulated, because a virtual machine may not be able to have one of its own.
@@ -180,8 +196,8 @@ fn boot(folder: &Path, programs: &[&str], runs: &str, written: &[&str]) -> (Stri
     let unpacked = need("tar", &mut unpack);
     assert_eq!(unpacked.status, 0, "{unpacked:?}: {}", said.stdout);
     let screen = said.stdout;
-    for name in names {
-        let line = format!("exit of /tmp/{name}: 0");
+    for (name, code) in exits {
+        let line = format!("exit of /tmp/{name}: {code}");
         assert!(screen.contains(&line), "{line}: {screen}");
     }
     assert!(screen.contains("left: 0"), "{screen}");
@@ -220,8 +236,8 @@ fn evidence_with_controls(out: &Path) -> Value {
 fn with_groups_of_version_2_engines_without_a_daemon_attest() {
     let folder = tempfile::tempdir().unwrap();
     let programs = ["/usr/bin/setpriv", "/usr/bin/bwrap"];
-    let written = ["root", "bwrap", "user"];
-    let (_, out) = boot(folder.path(), &programs, WITHOUT_A_DAEMON, &written);
+    let exits = [("root", 0), ("bwrap", 0), ("user", 0)];
+    let (_, out) = boot(folder.path(), &programs, WITHOUT_A_DAEMON, &exits);
     let root = evidence_with_controls(&out.join("root"));
     assert_eq!(root["runtime"]["rootless"], false);
     let bwrap = evidence(&out.join("bwrap"), 46);
@@ -232,16 +248,21 @@ fn with_groups_of_version_2_engines_without_a_daemon_attest() {
 
 /// crun refuses hosts with groups of both versions, and is what Podman uses elsewhere.
 #[test]
-fn with_groups_of_version_2_podman_attests_with_crun_and_with_runc() {
+fn with_groups_of_version_2_podman_attests_with_crun_with_runc_and_for_a_user() {
     let folder = tempfile::tempdir().unwrap();
     let programs = [
         "/usr/bin/podman",
         "/usr/bin/conmon",
         "/usr/bin/crun",
         "/usr/sbin/runc",
+        "/usr/bin/newuidmap",
+        "/usr/bin/newgidmap",
+        "/usr/bin/setpriv",
     ];
-    let (screen, out) = boot(folder.path(), &programs, ON_PODMAN, &["crun", "runc"]);
+    let exits = [("crun", 0), ("runc", 0), ("user", 3)];
+    let (screen, out) = boot(folder.path(), &programs, ON_PODMAN, &exits);
     assert!(screen.contains("containers: 0"), "{screen}");
+    assert!(screen.contains("containers of somebody: 0"), "{screen}");
     assert!(!screen.contains("crun cannot run"), "{screen}");
     let crun = evidence_with_controls(&out.join("crun"));
     let runc = evidence(&out.join("runc"), 46);
@@ -249,5 +270,18 @@ fn with_groups_of_version_2_podman_attests_with_crun_and_with_runc() {
         assert_eq!(evidence["runtime"]["engine"], "podman");
         assert_eq!(evidence["runtime"]["oci_runtime"], runtime);
         assert_eq!(evidence["sandbox"]["gate"]["active"], true, "{runtime}");
+    }
+    // Without systemd Podman makes no groups for a user, although these were delegated.
+    let user = read_json(&evidence_in(&out.join("user")));
+    assert_eq!(user["status"], "SANDBOX_ATTESTATION_PARTIAL");
+    assert_eq!(user["runtime"]["rootless"], true);
+    assert_eq!(user["summary"]["failed"], 0);
+    let configured = &user["sandbox"]["configured"];
+    for limit in ["pids_limit", "memory_bytes", "cpu_quota_us"] {
+        assert_eq!(configured[limit], 0, "{limit}");
+    }
+    assert_eq!(user["sandbox"]["declared"], *configured);
+    for row in user["witnesses"]["agreement"].as_array().unwrap() {
+        assert_eq!(row["agree"], true, "{row}");
     }
 }

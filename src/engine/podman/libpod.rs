@@ -53,9 +53,23 @@ pub async fn ping(raw: &Raw) -> Result<Option<Ping>, EngineError> {
 pub struct Host {
     /// The runtime that containers are made with if nobody names another one.
     pub oci_runtime: HostRuntime,
-    /// The controllers that it can use.
+    /// The controllers that it could use.
     #[serde(default)]
-    pub cgroup_controllers: Option<Vec<String>>,
+    cgroup_controllers: Option<Vec<String>>,
+    /// How it makes control groups.
+    #[serde(default)]
+    cgroup_manager: String,
+}
+
+impl Host {
+    /// The controllers whose limits it sets for a user who is not root. By itself it
+    /// makes no groups for one, and says nothing: only systemd does that for it.
+    pub fn controllers_of_a_user(self) -> Vec<String> {
+        match self.cgroup_manager.as_str() {
+            "systemd" => self.cgroup_controllers.unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// A runtime.
@@ -399,6 +413,25 @@ mod tests {
         assert_eq!(ours[0].deadline, None);
         assert_eq!(ours[1].run_id, "20261116t113832z-ee16ab8f");
         assert!(ours[1].deadline.is_some());
+    }
+
+    #[test]
+    fn a_user_has_the_controllers_that_systemd_sets() {
+        let of = |rest: &str| {
+            let text = format!(r#"{{"ociRuntime":{{"name":"crun"}}{rest}}}"#);
+            let host: Host = serde_json::from_str(&text).unwrap();
+            host.controllers_of_a_user()
+        };
+        let two = r#","cgroupControllers":["memory","pids"],"cgroupManager":"#;
+        assert_eq!(of(&format!(r#"{two}"systemd""#)), ["memory", "pids"]);
+        for rest in [
+            format!(r#"{two}"cgroupfs""#),
+            r#","cgroupManager":"systemd""#.into(),
+            r#","cgroupManager":"systemd","cgroupControllers":null"#.into(),
+            String::new(),
+        ] {
+            assert_eq!(of(&rest), [""; 0], "{rest}");
+        }
     }
 
     #[test]

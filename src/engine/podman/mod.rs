@@ -27,7 +27,7 @@ use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
 use bollard::ClientVersion;
-use libpod::Listed;
+use libpod::{Host, Listed};
 use std::sync::Arc;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
@@ -98,7 +98,7 @@ impl Engine for PodmanEngine {
             tokio::try_join!(host, libpod::store(raw))
         })?;
         self.networks = Networks::Wanted;
-        let controllers = host.map(|host| host.cgroup_controllers.unwrap_or_default());
+        let controllers = host.map(Host::controllers_of_a_user);
         Ok(Surroundings {
             facts: facts::facts(&self.place, controllers.as_deref()),
             holdings: store.holdings(LABEL_RUN),
