@@ -90,6 +90,28 @@ echo "containers: $(podman ps -aq --external | wc -l)"
 echo "containers of somebody: $(sh /as-somebody podman ps -aq --external | wc -l)"
 "#;
 
+/// On a Docker Engine that has no networks to offer: one in the first group, where it cannot
+/// limit swap, and one in a group of its own, as services are.
+const ON_DOCKER: &str = r#"
+ln -s /run /var/run
+engine() {
+    dockerd --bridge=none --iptables=false --ip6tables=false > /tmp/dockerd.log 2>&1 &
+    for second in $(seq 120); do
+        tki-attest clean --engine docker > /tmp/clean 2>&1 && break
+        sleep 1
+    done
+}
+engine
+sh /attest /tmp/first tki-attest run --engine docker --controls none
+kill $! && wait $!
+mkdir docker.service
+echo $$ > docker.service/cgroup.procs
+engine
+echo $$ > cgroup.procs
+sh /attest /tmp/docker tki-attest run --engine docker --controls CONTROLS
+kill $! && wait $!
+"#;
+
 /// Controls run into limits within two seconds, which an emulated machine that
 /// shares its processors with other tests may not. `TKI_TEST_CONTROLS=safe` runs
 /// them nevertheless.
@@ -98,7 +120,7 @@ fn controls() -> String {
 }
 
 /// The machine's memory, in MiB.
-const MEMORY: &str = "1024";
+const MEMORY: &str = "2048";
 
 /// A program with the libraries that it is linked to, below `root`.
 fn take(program: &Path, root: &Path) {
@@ -283,5 +305,27 @@ fn with_groups_of_version_2_podman_attests_with_crun_with_runc_and_for_a_user() 
     assert_eq!(user["sandbox"]["declared"], *configured);
     for row in user["witnesses"]["agreement"].as_array().unwrap() {
         assert_eq!(row["agree"], true, "{row}");
+    }
+}
+
+/// The engine and the control groups that most hosts have.
+#[test]
+fn with_groups_of_version_2_docker_attests() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = [
+        "/usr/sbin/dockerd",
+        "/usr/bin/containerd",
+        "/usr/bin/containerd-shim-runc-v2",
+        "/usr/sbin/runc",
+    ];
+    let exits = [("first", 0), ("docker", 0)];
+    let (_, out) = boot(folder.path(), &programs, ON_DOCKER, &exits);
+    let docker = evidence_with_controls(&out.join("docker"));
+    let first = read_json(&evidence_in(&out.join("first")));
+    for (evidence, has_swap_limit) in [(docker, true), (first, false)] {
+        assert_eq!(evidence["runtime"]["engine"], "docker");
+        assert_eq!(evidence["status"], "SANDBOX_ATTESTED");
+        let configured = &evidence["sandbox"]["configured"];
+        assert_eq!(configured["memory_swap_bytes"] != 0, has_swap_limit);
     }
 }

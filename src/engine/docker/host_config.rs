@@ -198,7 +198,8 @@ pub fn configured(found: &ContainerInspectResponse) -> Settings {
             .collect(),
         pids_limit: host.pids_limit.unwrap_or(0),
         memory_bytes: host.memory.unwrap_or(0),
-        memory_swap_bytes: host.memory_swap.unwrap_or(0),
+        // Where the kernel cannot limit swap the engine says -1.
+        memory_swap_bytes: host.memory_swap.unwrap_or(0).max(0),
         cpu_period_us: host.cpu_period.unwrap_or(0),
         cpu_quota_us: host.cpu_quota.unwrap_or(0),
         ulimits,
