@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tki_attest::engine::process::find_in;
 
 /// The kernel unpacks its first files into a place that nobody can change the root
 /// of, so they move.
@@ -34,6 +35,8 @@ mount -t tmpfs -o mode=1777 shm /dev/shm
 chmod 1777 /var/tmp
 mount -t tmpfs -o mode=0755 run /run
 mount -t cgroup2 groups /sys/fs/cgroup
+mount -t securityfs security /sys/kernel/security
+ln -s /programs /sbin
 insmod /modules/veth.ko
 insmod /modules/overlay.ko
 cd /sys/fs/cgroup
@@ -142,13 +145,22 @@ fn take(program: &Path, root: &Path) {
     }
 }
 
+/// Where a program is, which some put here and some there.
+fn found(program: &str) -> PathBuf {
+    let own = std::env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    find_in(std::env::split_paths(&own).chain(usual), program)
+        .unwrap_or_else(|| panic!("there is no {program}: install it"))
+}
+
 /// The first files, as the kernel takes them.
 fn first_files(folder: &Path, programs: &[&str], second: &str) -> PathBuf {
     let root = folder.join("files");
-    for program in [&[env!("CARGO_BIN_EXE_tki-attest")], programs].concat() {
-        take(Path::new(program), &root);
+    take(Path::new(env!("CARGO_BIN_EXE_tki-attest")), &root);
+    for name in [&["apparmor_parser"], programs].concat() {
+        take(&found(name), &root);
     }
-    for name in ["bin", "modules", "etc/containers"] {
+    for name in ["bin", "modules", "etc/containers", "etc/apparmor"] {
         fs::create_dir_all(root.join(name)).unwrap();
     }
     fs::copy("/bin/busybox", root.join("bin/busybox"))
@@ -163,6 +175,7 @@ fn first_files(folder: &Path, programs: &[&str], second: &str) -> PathBuf {
         ("init", FIRST),
         ("second", second),
         ("etc/passwd", &users),
+        ("etc/apparmor/parser.conf", ""),
         (
             "etc/containers/policy.json",
             r#"{"default":[{"type":"insecureAcceptAnything"}]}"#,
@@ -257,7 +270,7 @@ fn evidence_with_controls(out: &Path) -> Value {
 #[test]
 fn with_groups_of_version_2_engines_without_a_daemon_attest() {
     let folder = tempfile::tempdir().unwrap();
-    let programs = ["/usr/bin/setpriv", "/usr/bin/bwrap"];
+    let programs = ["setpriv", "bwrap"];
     let exits = [("root", 0), ("bwrap", 0), ("user", 0)];
     let (_, out) = boot(folder.path(), &programs, WITHOUT_A_DAEMON, &exits);
     let root = evidence_with_controls(&out.join("root"));
@@ -273,13 +286,13 @@ fn with_groups_of_version_2_engines_without_a_daemon_attest() {
 fn with_groups_of_version_2_podman_attests_with_crun_with_runc_and_for_a_user() {
     let folder = tempfile::tempdir().unwrap();
     let programs = [
-        "/usr/bin/podman",
-        "/usr/bin/conmon",
-        "/usr/bin/crun",
-        "/usr/sbin/runc",
-        "/usr/bin/newuidmap",
-        "/usr/bin/newgidmap",
-        "/usr/bin/setpriv",
+        "podman",
+        "conmon",
+        "crun",
+        "runc",
+        "newuidmap",
+        "newgidmap",
+        "setpriv",
     ];
     let exits = [("crun", 0), ("runc", 0), ("user", 3)];
     let (screen, out) = boot(folder.path(), &programs, ON_PODMAN, &exits);
@@ -308,21 +321,25 @@ fn with_groups_of_version_2_podman_attests_with_crun_with_runc_and_for_a_user() 
     }
 }
 
-/// The engine and the control groups that most hosts have.
+fn information<'a>(evidence: &'a Value, name: &str) -> &'a str {
+    let all = evidence["information"].as_array().unwrap();
+    let found = all.iter().find(|one| one["name"] == name).unwrap();
+    found["value"].as_str().unwrap()
+}
+
+/// The engine, the control groups and the AppArmor that most hosts have.
 #[test]
 fn with_groups_of_version_2_docker_attests() {
     let folder = tempfile::tempdir().unwrap();
-    let programs = [
-        "/usr/sbin/dockerd",
-        "/usr/bin/containerd",
-        "/usr/bin/containerd-shim-runc-v2",
-        "/usr/sbin/runc",
-    ];
+    let programs = ["dockerd", "containerd", "containerd-shim-runc-v2", "runc"];
     let exits = [("first", 0), ("docker", 0)];
     let (_, out) = boot(folder.path(), &programs, ON_DOCKER, &exits);
     let docker = evidence_with_controls(&out.join("docker"));
     let first = read_json(&evidence_in(&out.join("first")));
     for (evidence, has_swap_limit) in [(docker, true), (first, false)] {
+        // As on most hosts, in words of the kernel's.
+        let confined = information(&evidence, "lsm.current");
+        assert_eq!(confined, "docker-default (enforce)");
         assert_eq!(evidence["runtime"]["engine"], "docker");
         assert_eq!(evidence["status"], "SANDBOX_ATTESTED");
         let configured = &evidence["sandbox"]["configured"];
