@@ -15,8 +15,8 @@ use tki_attest::engine::process::find_in;
 const FIRST: &str = r#"#!/bin/busybox sh
 /bin/busybox mkdir /new
 /bin/busybox mount -t tmpfs -o mode=0755 root /new
-/bin/busybox cp -a /bin /etc /lib /lib64 /programs /modules /second /new/
-/bin/busybox mkdir -p /new/proc /new/sys /new/dev /new/tmp /new/run /new/usr /new/var/tmp
+/bin/busybox cp -a /bin /etc /lib /lib64 /usr /programs /modules /second /new/
+/bin/busybox mkdir -p /new/proc /new/sys /new/dev /new/tmp /new/run /new/var/tmp
 exec /bin/busybox switch_root /new /second
 "#;
 
@@ -160,7 +160,7 @@ fn first_files(folder: &Path, programs: &[&str], second: &str) -> PathBuf {
     for name in [&["apparmor_parser"], programs].concat() {
         take(&found(name), &root);
     }
-    for name in ["bin", "modules", "etc/containers", "etc/apparmor"] {
+    for name in ["bin", "modules", "etc/containers"] {
         fs::create_dir_all(root.join(name)).unwrap();
     }
     fs::copy("/bin/busybox", root.join("bin/busybox"))
@@ -169,13 +169,17 @@ fn first_files(folder: &Path, programs: &[&str], second: &str) -> PathBuf {
         let module = prepared(&Path::new("kernel").join(name), "other-kernel");
         fs::copy(module, root.join("modules").join(name)).unwrap();
     }
+    // Engines' own profiles of AppArmor are made of these.
+    let mut copy = Command::new("cp");
+    copy.args(["-r", "--parents", "/etc/apparmor", "/etc/apparmor.d"]);
+    copy.arg("/usr/share/apparmor-features");
+    assert_eq!(need("apparmor", copy.arg(&root)).status, 0);
     let users =
         format!("root:x:0:0::/:/bin/sh\nsomebody:x:{NOBODY}:{NOBODY}::/home/somebody:/bin/sh\n");
     let texts = [
         ("init", FIRST),
         ("second", second),
         ("etc/passwd", &users),
-        ("etc/apparmor/parser.conf", ""),
         (
             "etc/containers/policy.json",
             r#"{"default":[{"type":"insecureAcceptAnything"}]}"#,

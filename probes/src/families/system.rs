@@ -89,8 +89,8 @@ pub const REOPEN: &[Operation] = &[
     ("open(/proc/self/root/../../etc/shadow)", |_| {
         open(c"/proc/self/root/../../etc/shadow")
     }),
-    ("open(/proc/1/root/etc/passwd)", |_| {
-        open(c"/proc/1/root/etc/passwd")
+    ("open(/proc/1/root/etc/shadow)", |_| {
+        open(c"/proc/1/root/etc/shadow")
     }),
 ];
 
