@@ -408,7 +408,9 @@ mod tests {
         let beyond = more.iter().filter(|id| !seccomp.must_flip.contains(id));
         assert_eq!(beyond.collect::<Vec<_>>(), [&&"PR-NET-2"]);
         assert_eq!(seccomp.must_flip.len() + 1, both.must_flip.len());
-        assert!(seccomp.flips(&[seccomp.must_flip, &["XP-ABI-X32"]].concat(), &none));
+        for more in ["XP-ABI-X32", "PR-MOUNT-1"] {
+            assert!(seccomp.flips(&[seccomp.must_flip, &[more]].concat(), &none));
+        }
         assert!(!seccomp.flips(&seccomp.must_flip[1..], &seccomp.must_flip[..1]));
     }
 }
