@@ -583,7 +583,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
     ProbeSpec {
         id: "XP-MEM-EXEC",
         requirements: &["R9"],
-        operation: "mapping a written file as code, in /out and /tmp; writable code is recorded",
+        operation: "mapping as code a written file in /out and /tmp and a file of /proc; \
+                    writable code is recorded",
         expected: "denied EPERM or EACCES",
         reason: "execution without exec",
         phases: ENGINE,
@@ -593,6 +594,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operations: &[
             op("mmap(PROT_EXEC of a file in /out)", NOT_MAPPED),
             op("mmap(PROT_EXEC of a file in /tmp)", NOT_MAPPED),
+            op("mmap(PROT_EXEC of a file in /proc/sys)", NOT_MAPPED),
             op("mmap(RWX)", Expect::Recorded),
         ],
     },

@@ -320,8 +320,8 @@ fn flags(mount: &Mount) -> Option<Problem> {
     }
     let pseudo = ["proc", "sysfs", "cgroup", "cgroup2", "mqueue"].contains(&mount.fs_type);
     // Runtimes bind parts of /proc onto themselves to make them read-only, and crun leaves
-    // the other flags out. The kernel executes nothing on any proc file system and
-    // opens no device there, whatever the flags of a mount.
+    // the other flags out. The kernel executes nothing on any proc file system, which
+    // XP-MEM-EXEC shows, and opens no device there, whatever the flags of a mount.
     let part_of_proc = mount.fs_type == "proc" && point.starts_with("/proc/") && mount.has("ro");
     let wanted: &[&str] = match point {
         _ if part_of_proc => &[],

@@ -1,4 +1,4 @@
-//! Code without exec: mapping what was written.
+//! Code without exec: mapping files, above all what was written.
 
 use super::Operation;
 use crate::io;
@@ -9,10 +9,14 @@ use core::ffi::CStr;
 /// XP-MEM-EXEC.
 pub const MAPPED_CODE: &[Operation] = &[
     ("mmap(PROT_EXEC of a file in /out)", |_| {
-        map_file(c"/out/tki-probe-code")
+        write_and_map(c"/out/tki-probe-code")
     }),
     ("mmap(PROT_EXEC of a file in /tmp)", |_| {
-        map_file(c"/tmp/tki-probe-code")
+        write_and_map(c"/tmp/tki-probe-code")
+    }),
+    // It cannot be mapped at all; that it must not be code is asked first.
+    ("mmap(PROT_EXEC of a file in /proc/sys)", |_| {
+        map(c"/proc/sys/kernel/ostype")
     }),
     // The inspector needs no such memory, but many a program does: recorded.
     ("mmap(RWX)", |_| {
@@ -23,7 +27,7 @@ pub const MAPPED_CODE: &[Operation] = &[
     }),
 ];
 
-fn map_file(path: &CStr) -> Outcome {
+fn write_and_map(path: &CStr) -> Outcome {
     match sys::open(path, O_WRONLY | O_CREAT | O_EXCL, 0o700) {
         Err(errno) => return Outcome::not_reached("open", errno),
         Ok(fd) => {
@@ -31,14 +35,18 @@ fn map_file(path: &CStr) -> Outcome {
             sys::close(fd);
         }
     }
-    let outcome = match sys::open(path, O_RDONLY, 0) {
+    let outcome = map(path);
+    let _ = sys::unlink(path);
+    outcome
+}
+
+fn map(path: &CStr) -> Outcome {
+    match sys::open(path, O_RDONLY, 0) {
         Err(errno) => Outcome::not_reached("open", errno),
         Ok(fd) => {
             let mapped = Mapping::new(Some(fd), 4096, PROT_EXEC);
             sys::close(fd);
             Outcome::attempt(mapped.map(|_| 0), &[])
         }
-    };
-    let _ = sys::unlink(path);
-    outcome
+    }
 }
