@@ -2,10 +2,10 @@
 
 use std::io::{Error, Result};
 
-/// Moves this thread, and with some flags this process, which must then have one
-/// thread only, into new namespaces.
+/// Moves this thread into new namespaces, by their flags. A few take the whole process
+/// along, which must then have one thread only.
 pub fn unshare(flags: libc::c_int) -> Result<()> {
-    // SAFETY: no flag of a namespace touches memory or descriptors, and the kernel
+    // SAFETY: flags of namespaces touch neither memory nor descriptors, and the kernel
     // refuses those that other threads would have to follow.
     match unsafe { libc::unshare(flags) } {
         0 => Ok(()),

@@ -160,9 +160,7 @@ impl Place {
             _ => Err(service.explain()),
         }
     }
-}
 
-impl Place {
     /// Has the service see a directory as this process does.
     pub fn show(&self, folder: &Path) -> Result<(), EngineError> {
         let shown = self.service.as_ref().map(|service| service.show(folder));

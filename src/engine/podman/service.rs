@@ -223,14 +223,17 @@ fn runtime_from_elsewhere(runtime: &str) -> PathBuf {
 /// stops it.
 fn keep(mut command: Command, started: &Sender<std::io::Result<bool>>, wished: &Receiver<Wish>) {
     // Podman itself has others for users who are not root, which they share.
-    let sheltered = rustix::process::geteuid().is_root() && shelter::enter().is_ok();
-    let child = command.spawn();
+    let sheltered = match rustix::process::geteuid().is_root() {
+        true => shelter::enter(),
+        false => Ok(false),
+    };
+    let child = sheltered.and_then(|sheltered| Ok((command.spawn()?, sheltered)));
     // The listening end that came with the command must not outlive it: whoever
     // connects to a service that has ended is to be told so.
     drop(command);
     match child {
         Err(error) => drop(started.send(Err(error))),
-        Ok(child) => {
+        Ok((child, sheltered)) => {
             let _ = started.send(Ok(sheltered));
             for (view, done) in wished {
                 let _ = done.send(view.show());

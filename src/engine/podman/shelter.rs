@@ -18,20 +18,19 @@ use std::io::Result;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Moves this thread, and what it starts from then on, into a mount namespace. Mounts
-/// of the host's stay visible there as they come and go, as far as the host shares
-/// them.
-pub fn enter() -> Result<()> {
+/// Moves this thread, and what it starts from then on, into a mount namespace; tells
+/// whether it is there. Mounts of the host's stay visible as they come and go, as far as the
+/// host shares them.
+pub fn enter() -> Result<bool> {
     // Before 5.2 the kernel has no way to show later mounts there: it does not know
     // the call, and otherwise misses the path.
-    match open_tree(CWD, "", OpenTreeFlags::OPEN_TREE_CLONE) {
-        Err(Errno::NOENT) => {}
-        other => drop(other?),
+    let knows_how = open_tree(CWD, "", OpenTreeFlags::OPEN_TREE_CLONE).err() == Some(Errno::NOENT);
+    if !knows_how || unshare(libc::CLONE_NEWNS).is_err() {
+        return Ok(false);
     }
-    unshare(libc::CLONE_NEWNS)?;
     let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     mount_change("/", slave)?;
-    Ok(())
+    Ok(true)
 }
 
 /// A directory of the host's with what is mounted there, to be shown in another mount
@@ -69,54 +68,64 @@ mod tests {
     use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
     use std::sync::mpsc::channel;
 
-    fn mount_points() -> String {
-        std::fs::read_to_string("/proc/thread-self/mountinfo").unwrap()
+    fn has_mount(point: &Path) -> bool {
+        let table = std::fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
+        table.matches(&format!(" {} ", point.display())).count() == 1
     }
 
+    fn mount_memory(point: &Path) {
+        mount("none", point, "tmpfs", MountFlags::empty(), None).unwrap();
+    }
+
+    /// A host may show later mounts to everybody by itself, or not.
     #[test]
     fn a_thread_in_a_shelter_sees_what_it_is_shown_and_shows_nothing() {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped: only root may mount");
             return;
         }
-        let folder = tempfile::tempdir().unwrap();
-        let (late, inner) = (folder.path().join("late"), folder.path().join("inner"));
-        let file = late.join("file");
-        for folder in [&late, &inner] {
-            std::fs::create_dir(folder).unwrap();
-        }
-        let none = MountFlags::empty();
-        let (views, shown) = channel::<View>();
-        let (seen, sees) = channel();
-        std::thread::scope(|scope| {
-            let (file, inner) = (&file, &inner);
-            scope.spawn(move || {
-                enter().unwrap();
-                mount("none", inner, "tmpfs", none, None).unwrap();
-                seen.send(mount_points()).unwrap();
-                let view = shown.recv().unwrap();
-                assert!(!file.exists());
-                // Once is enough.
-                view.show().unwrap();
-                view.show().unwrap();
-                let (_, name) = (file, view.path.to_str().unwrap().to_owned());
-                assert_eq!(std::fs::read(file).unwrap(), b"late");
-                assert_eq!(mount_points().matches(&name).count(), 1);
-                seen.send(String::new()).unwrap();
-                // The host takes it away.
-                assert!(shown.recv().is_err());
-                assert!(!mount_points().contains(&name));
+        for kind in [
+            MountPropagationFlags::PRIVATE,
+            MountPropagationFlags::SHARED,
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            mount_memory(folder.path());
+            mount_change(folder.path(), kind).unwrap();
+            let (late, own) = (folder.path().join("late"), folder.path().join("own"));
+            for folder in [&late, &own] {
+                std::fs::create_dir(folder).unwrap();
+            }
+            let (late, own) = (late.as_path(), own.as_path());
+            let (views, shown) = channel::<View>();
+            let (done, seen) = channel();
+            std::thread::scope(|scope| {
+                scope.spawn(move || {
+                    assert!(enter().unwrap());
+                    mount_memory(own);
+                    done.send(()).unwrap();
+                    let view = shown.recv().unwrap();
+                    let is_shared = kind == MountPropagationFlags::SHARED;
+                    assert_eq!(late.join("file").exists(), is_shared);
+                    // Once is enough.
+                    view.show().unwrap();
+                    view.show().unwrap();
+                    assert!(has_mount(late));
+                    assert_eq!(std::fs::read(late.join("file")).unwrap(), b"late");
+                    done.send(()).unwrap();
+                    // The host takes it away.
+                    assert!(shown.recv().is_err());
+                    assert!(has_mount(own) && !has_mount(late));
+                });
+                seen.recv().unwrap();
+                assert!(!has_mount(own));
+                mount_memory(late);
+                std::fs::write(late.join("file"), "late").unwrap();
+                views.send(View::of(late).unwrap()).unwrap();
+                seen.recv().unwrap();
+                unmount(late, UnmountFlags::DETACH).unwrap();
+                std::fs::remove_dir(late).unwrap();
+                drop(views);
             });
-            let inside: String = sees.recv().unwrap();
-            assert!(inside.contains(inner.to_str().unwrap()));
-            assert!(!mount_points().contains(inner.to_str().unwrap()));
-            mount("none", &late, "tmpfs", none, None).unwrap();
-            std::fs::write(file, "late").unwrap();
-            views.send(View::of(&late).unwrap()).unwrap();
-            sees.recv().unwrap();
-            unmount(&late, UnmountFlags::DETACH).unwrap();
-            std::fs::remove_dir(&late).unwrap();
-            drop(views);
-        });
+            unmount(folder.path(), UnmountFlags::DETACH).unwrap();
+        }
     }
 }
