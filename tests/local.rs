@@ -4,7 +4,9 @@
 /// Control groups that were delegated to a user.
 mod delegated;
 
-use crate::common::listing::{Copy, Moments, kill_run, length, strike, until_killed};
+use crate::common::listing::{
+    Copy, Moments, kill_run, length, length_without_limits, strike, until_killed,
+};
 use crate::common::{
     NOBODY, attest, evidence_in, isolated, kill_children, read_json, run, tool, verify,
 };
@@ -267,7 +269,7 @@ fn killed_at_any_moment_nothing_is_left() {
             command.arg(&out);
             command
         };
-        strike_twenty(&mut moments, &copy, &command);
+        strike_twenty(&mut moments, &copy, length(command()), &command);
     }
 }
 
@@ -286,12 +288,17 @@ fn killed_at_any_moment_nothing_is_left_of_a_user_without_rights() {
         command.uid(NOBODY).gid(NOBODY);
         command
     };
-    strike_twenty(&mut Moments::new(), &copy, &command);
+    let length = length_without_limits(command());
+    strike_twenty(&mut Moments::new(), &copy, length, &command);
 }
 
 /// Kills ten tools and ten keepers.
-fn strike_twenty(moments: &mut Moments, copy: &Copy, command: &dyn Fn() -> Command) {
-    let length = length(command());
+fn strike_twenty(
+    moments: &mut Moments,
+    copy: &Copy,
+    length: Duration,
+    command: &dyn Fn() -> Command,
+) {
     let before = copy.look("");
     until_killed(10, || {
         let killed = strike(moments, length, command, kill_run);

@@ -3,7 +3,9 @@
 //! so killing the tool is killing the gate. (Of the engines without a daemon the
 //! keeper is the engine and holds the gate; see `local`.)
 
-use crate::common::listing::{Copy, Listing, Moments, kill_run, length, strike, until_killed};
+use crate::common::listing::{
+    Copy, Listing, Moments, kill_run, length, length_without_limits, strike, until_killed,
+};
 use crate::common::podman::{Storage, processes, whole_podman};
 use crate::common::private_engine::PrivateEngine;
 use crate::common::somebody::Somebody;
@@ -247,8 +249,8 @@ fn on_podman_of_a_user_nothing_is_left_wherever_a_kill_strikes() {
         ));
         return;
     }
-    length(command());
-    let length = length(command());
+    length_without_limits(command());
+    let length = length_without_limits(command());
     let before = look();
     let folder = somebody.path("");
     let service = |_: &mut Child| kill_one(&folder, &["system", "service"]);

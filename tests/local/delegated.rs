@@ -3,7 +3,7 @@
 //! delegated by giving its directory to the user and putting their process into it.
 
 use super::{for_nobody, probe};
-use crate::common::listing::{Copy, Moments};
+use crate::common::listing::{Copy, Moments, length};
 use crate::common::{NOBODY, Said, evidence_in, isolated, names_in, read_json, run, verify};
 use serde_json::Value;
 use std::fs;
@@ -238,6 +238,6 @@ fn killed_at_any_moment_nothing_is_left_in_delegated_groups() {
         copy.mark(&mut command);
         command
     };
-    super::strike_twenty(&mut Moments::new(), &copy, &command);
+    super::strike_twenty(&mut Moments::new(), &copy, length(command()), &command);
     assert_eq!(groups.below(), [""; 0].map(PathBuf::from));
 }
