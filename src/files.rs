@@ -1,18 +1,28 @@
 //! Reading bounded and writing whole.
 
+mod folder;
+
+pub use folder::{Folder, Stage, is_folder, is_trusted};
+
 use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io;
 use std::path::{Path, PathBuf};
+
+/// Results are for others to read, whatever the umask is.
+pub const READABLE: u32 = 0o644;
+/// Directories of results likewise.
+pub const OPEN: u32 = 0o755;
 
 /// Reads a file of at most `most` bytes.
 pub fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read(path, most, OFlags::empty())
 }
 
-/// Reads a file of at most `most` bytes that nobody named: never through a link.
+/// Reads at most `most` bytes of a file whose path the user did not give; refuses
+/// symbolic links.
 pub fn read_beside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     match read(path, most, OFlags::NOFOLLOW) {
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
@@ -26,6 +36,16 @@ fn read(path: &Path, most: u64, flags: OFlags) -> io::Result<Vec<u8>> {
     // Not even opening may wait for somebody else, as it does for a pipe.
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file: File = rustix::fs::open(path, flags, Mode::empty())?.into();
+    read_regular(&file, most)
+}
+
+/// Reads a file that must be a regular one.
+fn read_regular(file: &File, most: u64) -> io::Result<Vec<u8>> {
+    let metadata = must_be_regular(file)?;
+    read_at_most(file, metadata.len(), most)
+}
+
+fn must_be_regular(file: &File) -> io::Result<Metadata> {
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         return Err(io::Error::other("it is a directory"));
@@ -33,7 +53,7 @@ fn read(path: &Path, most: u64, flags: OFlags) -> io::Result<Vec<u8>> {
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    read_at_most(&file, metadata.len(), most)
+    Ok(metadata)
 }
 
 /// Reads a file to its end, in one piece if it has the length that it is said to
@@ -55,38 +75,102 @@ pub fn read_at_most(file: &File, length: u64, most: u64) -> io::Result<Vec<u8>> 
     }
 }
 
-/// Writes a new file and waits until it is on its device.
-pub fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::options().write(true).create_new(true).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
 /// Replaces a file in one step: a reader sees the old one or the new one.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    // Temporary files are their owner's alone; this one is for others to read.
-    file.as_file()
-        .set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    file.persist(path)?;
-    Ok(())
+    let (folder, name) = place_of(path)?;
+    replace_in(&folder, &name, bytes)
 }
 
-/// Waits until every file in a directory is on its device. A few at a time:
-/// file systems commit what waits together.
-pub fn sync_all_below(folder: &Path) -> io::Result<()> {
+/// The same for a file in a directory that is held.
+pub fn replace_in(folder: &Folder, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+    Fresh::write(folder, bytes)?.replace(name)
+}
+
+/// Writes a new file in one step under the first free name: `a.json`, then
+/// `a-2.json` and so on. Gives the path.
+pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+    let (folder, _) = place_of(path)?;
+    let mut fresh = Fresh::write(&folder, bytes)?;
+    for number in 1..10_000 {
+        let free = numbered(path, number);
+        match fresh.give_name(free.file_name().unwrap_or_default()) {
+            Ok(()) => return Ok(free),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("every name is taken"))
+}
+
+/// Writes a new file in one step; an error if there is one of that name.
+pub fn write_new_exactly(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (folder, name) = place_of(path)?;
+    Fresh::write(&folder, bytes)?.give_name(&name)
+}
+
+/// The directory that a path is in, held, and the name in it.
+fn place_of(path: &Path) -> io::Result<(Folder, OsString)> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
+    Ok((Folder::open(folder_of(path))?, name.to_owned()))
+}
+
+/// A file that is whole and on its device, and has no name of its own yet. Removed when
+/// dropped before it has got one.
+struct Fresh<'a> {
+    folder: &'a Folder,
+    temporary: Option<OsString>,
+}
+
+impl<'a> Fresh<'a> {
+    fn write(folder: &'a Folder, bytes: &[u8]) -> io::Result<Self> {
+        let temporary: OsString = format!(".tki-attest-{}", folder::random_name()?).into();
+        let file = folder.create(&temporary, 0o600)?;
+        let fresh = Self {
+            folder,
+            temporary: Some(temporary),
+        };
+        io::Write::write_all(&mut &file, bytes)?;
+        rustix::fs::fchmod(&file, Mode::from(READABLE))?;
+        file.sync_all()?;
+        Ok(fresh)
+    }
+
+    fn give_name(&mut self, name: &OsStr) -> io::Result<()> {
+        if let Some(temporary) = &self.temporary {
+            self.folder.rename_new(temporary, self.folder, name)?;
+            self.temporary = None;
+        }
+        self.folder.sync()
+    }
+
+    fn replace(mut self, name: &OsStr) -> io::Result<()> {
+        if let Some(temporary) = &self.temporary {
+            self.folder.rename_over(temporary, self.folder, name)?;
+            self.temporary = None;
+        }
+        self.folder.sync()
+    }
+}
+
+impl Drop for Fresh<'_> {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = self.folder.remove_file(temporary);
+        }
+    }
+}
+
+/// Waits until files are on their device. A few at a time: file systems commit what
+/// waits together.
+pub fn sync_all(files: &[File]) -> io::Result<()> {
     const AT_ONCE: usize = 8;
-    let entries = std::fs::read_dir(folder)?;
-    let paths = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<io::Result<Vec<_>>>()?;
-    for some in paths.chunks(AT_ONCE) {
+    for some in files.chunks(AT_ONCE) {
         std::thread::scope(|scope| {
             let syncing: Vec<_> = some
                 .iter()
-                .map(|path| scope.spawn(move || File::open(path)?.sync_all()))
+                .map(|file| scope.spawn(move || file.sync_all()))
                 .collect();
             syncing.into_iter().try_for_each(|thread| {
                 thread
@@ -95,42 +179,7 @@ pub fn sync_all_below(folder: &Path) -> io::Result<()> {
             })
         })?;
     }
-    File::open(folder)?.sync_all()
-}
-
-/// Writes a new file in one step under the first free name: `a.json`, then
-/// `a-2.json` and so on. Gives the path.
-pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
-    let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.as_file()
-        .set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    for number in 1..10_000 {
-        let free = numbered(path, number);
-        match file.persist_noclobber(&free) {
-            Ok(_) => {
-                File::open(folder_of(path)).and_then(|folder| folder.sync_all())?;
-                return Ok(free);
-            }
-            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
-                file = refused.file;
-            }
-            Err(refused) => return Err(refused.error),
-        }
-    }
-    Err(io::Error::other("every name is taken"))
-}
-
-/// Writes a new file in one step; an error if there is one of that name.
-pub fn write_new_exactly(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.as_file()
-        .set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    file.persist_noclobber(path)?;
-    File::open(folder_of(path))?.sync_all()
+    Ok(())
 }
 
 /// `a.json` → `a-2.json`; the first keeps its name.

@@ -4,12 +4,10 @@ use crate::attest::container::Outcome;
 use crate::attest::controls::ControlOutcome;
 use crate::clock;
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{self, Folder, Stage};
 use crate::sandbox::seccomp::Seccomp;
 use crate::trust::envelope_file;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use tki_evidence::calibrate::{self, NotPassed};
@@ -229,67 +227,40 @@ impl Bundle {
     /// either has a name; its error means that nothing is written.
     pub fn write(
         self,
-        folder: &Path,
+        folder: &Folder,
         sign: Option<&Sign>,
         check: impl Fn(&[u8], &Path) -> Result<(), Failure>,
     ) -> Result<Written, Failure> {
-        let failed = |error: io::Error| unwritable(folder, &error);
-        let staging = tempfile::Builder::new()
-            .prefix(".tki-attest-")
-            .tempdir_in(folder)
-            .map_err(failed)?;
+        let failed = |error: io::Error| unwritable(folder.path(), &error);
+        let staging = Stage::new(folder, ".tki-attest-").map_err(failed)?;
         for number in 1..10_000u32 {
             let stem = match number {
                 1 => self.stem.clone(),
                 number => format!("{}-{number}", self.stem),
             };
-            let (json, files) = (folder.join(format!("{stem}.json")), folder.join(&stem));
-            let signed = envelope_file::beside(&json);
-            if json.exists() || files.exists() || signed.exists() {
+            let names = FileNames::of(&stem);
+            if names.are_taken(folder).map_err(failed)? {
                 continue;
             }
-            let room = staging.path().join(number.to_string());
+            let room = staging.folder().make(number.to_string()).map_err(failed)?;
             let (evidence, bytes) = self.stage(&room, &stem, failed, &check)?;
             let envelope = match sign {
-                Some(sign) => Some(sign(&format!("{stem}.json"), &bytes, &evidence)?),
+                Some(sign) => Some(sign(&names.evidence, &bytes, &evidence)?),
                 None => None,
             };
-            // Neither rename replaces anything. The evidence comes last: where
-            // it is, everything is.
-            match rename_new(&room.join(&stem), &files) {
+            match names.give(&room, envelope.as_deref(), folder) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 result => result.map_err(failed)?,
             }
-            let staged = room.join("envelope");
-            let renamed = match &envelope {
-                Some(line) => files::write_synced(&staged, line)
-                    .and_then(|()| rename_new(&staged, &signed))
-                    .and_then(|()| {
-                        let json = rename_new(&room.join("evidence.json"), &json);
-                        json.inspect_err(|_| drop(fs::remove_file(&signed)))
-                    }),
-                None => rename_new(&room.join("evidence.json"), &json),
-            };
-            match renamed {
-                Err(error) => {
-                    let _ = fs::remove_dir_all(&files);
-                    if error.kind() == io::ErrorKind::AlreadyExists {
-                        continue;
-                    }
-                    return Err(failed(error));
-                }
-                Ok(()) => {
-                    let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());
-                    return Ok(Written {
-                        path: json,
-                        evidence,
-                    });
-                }
-            }
+            let _ = folder.sync();
+            return Ok(Written {
+                path: folder.path().join(&names.evidence),
+                evidence,
+            });
         }
         Err(Failure::usage(
             "out.full",
-            format!("{}: every name for today is taken", folder.display()),
+            format!("{}: every name for today is taken", folder.path().display()),
             "give another --out",
         ))
     }
@@ -330,40 +301,104 @@ impl Bundle {
     /// device. The device takes as long as the stamp and the check.
     fn stage(
         &self,
-        room: &Path,
+        room: &Folder,
         stem: &str,
         failed: impl Fn(io::Error) -> Failure,
         check: impl Fn(&[u8], &Path) -> Result<(), Failure>,
     ) -> Result<(Evidence, Vec<u8>), Failure> {
-        let (artifacts, json) = (room.join(stem), room.join("evidence.json"));
-        fs::create_dir_all(&artifacts).map_err(&failed)?;
+        let folder = room.make(stem).map_err(&failed)?;
+        let mut artifacts = Vec::new();
         for (name, bytes) in &self.artifacts {
-            fs::write(artifacts.join(name), bytes).map_err(&failed)?;
+            let file = folder.write(name, bytes, files::READABLE);
+            artifacts.push(file.map_err(&failed)?);
         }
+        folder.set_mode(files::OPEN).map_err(&failed)?;
         let joined = |synced: std::thread::Result<io::Result<()>>| {
             synced.unwrap_or_else(|_| Err(io::Error::other("syncing panicked")))
         };
         std::thread::scope(|scope| {
-            let first = scope.spawn(|| files::sync_all_below(&artifacts));
+            let first = scope.spawn(|| files::sync_all(&artifacts).and_then(|()| folder.sync()));
             let (evidence, bytes) = self.stamped(stem)?;
-            fs::write(&json, &bytes).map_err(&failed)?;
-            let second = scope.spawn(|| fs::File::open(&json)?.sync_all());
-            check(&bytes, room)?;
+            let json = room.write(EVIDENCE, &bytes, files::READABLE);
+            let json = json.map_err(&failed)?;
+            let second = scope.spawn(move || json.sync_all());
+            // By descriptor: what is checked is what was written, whoever owns the names.
+            check(&bytes, &room.alias())?;
             joined(first.join()).map_err(&failed)?;
             joined(second.join()).map_err(&failed)?;
-            let room = fs::File::open(room).and_then(|room| room.sync_all());
-            room.map_err(&failed)?;
+            room.sync().map_err(&failed)?;
             Ok((evidence, bytes))
         })
     }
 }
 
+/// What the parts of a bundle are called in the staging directory.
+const EVIDENCE: &str = "evidence.json";
+const ENVELOPE: &str = "envelope";
+
+/// The names of a bundle's parts in the output directory.
+struct FileNames<'a> {
+    artifacts: &'a str,
+    evidence: String,
+    envelope: String,
+}
+
+impl<'a> FileNames<'a> {
+    fn of(stem: &'a str) -> Self {
+        let evidence = format!("{stem}.json");
+        let envelope = envelope_file::beside(Path::new(&evidence));
+        Self {
+            artifacts: stem,
+            envelope: envelope.to_string_lossy().into_owned(),
+            evidence,
+        }
+    }
+
+    fn are_taken(&self, folder: &Folder) -> io::Result<bool> {
+        for name in [self.artifacts, &self.evidence, &self.envelope] {
+            if folder.look(name)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Gives what was staged these names. No rename replaces anything. The evidence
+    /// comes last: where it is, everything is. If one fails, those before it are undone.
+    fn give(&self, room: &Folder, envelope: Option<&[u8]>, folder: &Folder) -> io::Result<()> {
+        let artifacts = room.enter(self.artifacts)?;
+        room.rename_new(self.artifacts, folder, self.artifacts)?;
+        let signed = match envelope {
+            Some(line) => room
+                .write(ENVELOPE, line, files::READABLE)
+                .and_then(|file| file.sync_all())
+                .and_then(|()| room.rename_new(ENVELOPE, folder, &self.envelope)),
+            None => Ok(()),
+        };
+        signed
+            .and_then(|()| {
+                let named = room.rename_new(EVIDENCE, folder, &self.evidence);
+                named.inspect_err(|_| {
+                    if envelope.is_some() {
+                        let _ = folder.remove_file(&self.envelope);
+                    }
+                })
+            })
+            .inspect_err(|_| {
+                let _ = artifacts.clear();
+                let _ = folder.remove_folder(self.artifacts);
+            })
+    }
+}
+
 /// The directory for evidence: made if missing, and writable, before anything
-/// is launched.
-pub fn prepare_folder(folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder)
-        .and_then(|()| tempfile::tempfile_in(folder).map(drop))
-        .map_err(|error| unwritable(folder, &error))
+/// is launched. It is held from then on.
+pub fn prepare_folder(path: &Path) -> Result<Folder, Failure> {
+    let prepared = Folder::open_or_make(path).and_then(|folder| {
+        drop(Stage::new(&folder, ".tki-attest-")?);
+        Ok(folder)
+    });
+    prepared.map_err(|error| unwritable(path, &error))
 }
 
 fn unwritable(folder: &Path, error: &io::Error) -> Failure {
@@ -372,10 +407,6 @@ fn unwritable(folder: &Path, error: &io::Error) -> Failure {
         format!("cannot write evidence into {}: {error}", folder.display()),
         "give an --out directory that can be written to and has room",
     )
-}
-
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
 }
 
 fn raw_artifacts(recorded: &Recorded) -> BTreeMap<String, Vec<u8>> {

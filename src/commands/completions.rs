@@ -4,7 +4,7 @@ use crate::cli::{Cli, CompletionsArgs, ManArgs};
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::files::replace;
+use crate::files::{Folder, replace_in};
 use clap::CommandFactory;
 use std::path::Path;
 
@@ -25,18 +25,19 @@ pub fn man(args: &ManArgs) -> Result<Exit, Failure> {
         output::print(&String::from_utf8_lossy(&page(command)?))?;
         return Ok(Exit::Done);
     };
-    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    let place = Folder::open_or_make(folder).map_err(|error| unwritable(folder, &error))?;
     let mut pending = vec![command];
     while let Some(command) = pending.pop() {
         let name = command.get_display_name().unwrap_or(command.get_name());
-        let path = folder.join(format!("{name}.1"));
+        let file = format!("{name}.1");
         pending.extend(
             command
                 .get_subcommands()
                 .filter(|sub| sub.get_name() != "help")
                 .cloned(),
         );
-        replace(&path, &page(command)?).map_err(|error| unwritable(&path, &error))?;
+        replace_in(&place, file.as_ref(), &page(command)?)
+            .map_err(|error| unwritable(&folder.join(&file), &error))?;
     }
     Ok(Exit::Done)
 }

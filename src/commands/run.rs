@@ -11,6 +11,7 @@ use crate::commands::{inputs, output, shared};
 use crate::engine::EngineError;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::files::Folder;
 use crate::image::{Image, embedded};
 use crate::packet::Why;
 use crate::report::engines::{self, Column};
@@ -73,7 +74,7 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         args.platform_proof.as_deref(),
         args.hardware_proof.as_deref(),
     )?;
-    bundle::prepare_folder(&args.out)?;
+    let out = bundle::prepare_folder(&args.out)?;
     // A passphrase is asked for before anything is launched.
     let key = args.sign.as_deref();
     let key = key.map(|path| Key::open(path, args.passphrase.passphrase.as_ref()));
@@ -84,6 +85,7 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         venue_rules,
         proofs,
         key,
+        out,
     };
     if args.engine.engine == EngineName::All {
         return on_all(&job, common);
@@ -115,6 +117,8 @@ struct Job<'a> {
     venue_rules: VenueRules,
     proofs: Proofs,
     key: Option<Key>,
+    /// Where evidence goes, held from the start.
+    out: Folder,
 }
 
 fn exit_of(status: Status) -> Exit {
@@ -260,7 +264,7 @@ fn on_one(
     // What was started for the run ends while its evidence is written.
     let written = std::thread::scope(|scope| {
         scope.spawn(|| drop(connector));
-        bundle.write(&args.out, sign, self_verify)
+        bundle.write(&job.out, sign, self_verify)
     });
     Ok((written?, elapsed_us))
 }

@@ -1,129 +1,99 @@
 //! Putting an image on disk, all of it or nothing.
 
-use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-
-use rustix::fs::{CWD, RenameFlags};
-use tempfile::{Builder, TempDir};
+use std::path::Path;
 
 use super::archive::Image;
 use super::error::ImageError;
+use crate::files::{self, Folder, Stage, folder_of, is_folder};
 
 /// Everything that a layout written by this or another tool has at its root.
 const LAYOUT_NAMES: [&str; 3] = ["blobs", "index.json", "oci-layout"];
+
+/// What the new layout is called until it has its name.
+const FRESH: &str = "new";
 
 impl Image {
     /// Writes an OCI layout. An OCI layout that is there already is replaced,
     /// an empty directory is filled, anything else is left alone.
     pub fn write_layout(&self, dir: &Path) -> Result<(), ImageError> {
         let failed = |error: io::Error| ImageError::write(dir, error);
-        let replace = check_replaceable(dir)?;
-        let parent = parent(dir);
-        let staging = Builder::new()
-            .prefix(".tki-layout-")
-            .tempdir_in(&parent)
-            .map_err(failed)?;
-        let fresh = staging.path().join("new");
-        self.write_files(&fresh).map_err(failed)?;
-        if replace {
-            exchange(&fresh, dir, &staging).map_err(failed)?;
-        } else {
-            fs::rename(&fresh, dir).map_err(failed)?;
-        }
-        sync_directory(&parent).map_err(failed)
+        let name = dir
+            .file_name()
+            .ok_or_else(|| failed(io::Error::other("it has no name of its own")))?;
+        let parent = Folder::open(folder_of(dir)).map_err(failed)?;
+        let there = match parent.look(name).map_err(failed)? {
+            None => None,
+            Some(found) if is_folder(&found) => {
+                let there = parent.enter(name).map_err(failed)?;
+                check_replaceable(&there, dir)?;
+                Some(there)
+            }
+            Some(_) => return Err(occupied(dir, "it is not a directory")),
+        };
+        let staging = Stage::new(&parent, ".tki-layout-").map_err(failed)?;
+        let fresh = staging.folder();
+        self.write_files(fresh).map_err(failed)?;
+        let placed = match &there {
+            // The old one goes away with the staging directory.
+            Some(old) => fresh.exchange(FRESH, &parent, name, old),
+            None => fresh.rename_new(FRESH, &parent, name),
+        };
+        placed.map_err(failed)?;
+        parent.sync().map_err(failed)
     }
 
     /// Writes the archive that engines load.
     pub fn write_archive(&self, path: &Path) -> Result<(), ImageError> {
         let failed = |error: io::Error| ImageError::write(path, error);
-        if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
-            let (path, why) = (path.to_owned(), "it is not a regular file".to_owned());
-            return Err(ImageError::Occupied { path, why });
+        if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(occupied(path, "it is not a regular file"));
         }
-        let parent = parent(path);
-        let mut file = Builder::new()
-            .prefix(".tki-archive-")
-            .permissions(Permissions::from_mode(0o644))
-            .tempfile_in(&parent)
-            .map_err(failed)?;
-        file.write_all(&self.archive()).map_err(failed)?;
-        file.as_file().sync_all().map_err(failed)?;
-        file.persist(path).map_err(|error| failed(error.error))?;
-        sync_directory(&parent).map_err(failed)
+        files::replace(path, &self.archive()).map_err(failed)
     }
 
-    fn write_files(&self, dir: &Path) -> io::Result<()> {
-        let blobs = dir.join("blobs/sha256");
-        fs::create_dir_all(&blobs)?;
+    /// Writes everything below a new directory in `staging`.
+    fn write_files(&self, staging: &Folder) -> io::Result<()> {
+        let root = staging.make(FRESH)?;
+        let blobs = root.make("blobs")?;
+        let digests = blobs.make("sha256")?;
         for (path, data) in self.files() {
-            let mut file = File::create_new(dir.join(path))?;
+            let (folder, name) = match path.rsplit_once('/') {
+                None => (&root, path.as_str()),
+                Some(("blobs/sha256", name)) => (&digests, name),
+                Some(_) => return Err(io::Error::other(format!("no place for {path}"))),
+            };
+            let mut file = folder.create(name, files::READABLE)?;
             file.write_all(data)?;
             file.sync_all()?;
         }
-        sync_directory(&blobs)?;
-        sync_directory(&dir.join("blobs"))?;
-        sync_directory(dir)
+        for folder in [&digests, &blobs, &root] {
+            folder.set_mode(files::OPEN)?;
+            folder.sync()?;
+        }
+        Ok(())
     }
 }
 
-/// Whether there is a layout to replace. An error if there is something else.
-fn check_replaceable(dir: &Path) -> Result<bool, ImageError> {
-    let occupied = |why: &str| {
-        let (path, why) = (dir.to_owned(), why.to_owned());
-        Err(ImageError::Occupied { path, why })
-    };
-    let found = match fs::symlink_metadata(dir) {
-        Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(ImageError::write(dir, error)),
-    };
-    if !found.is_dir() {
-        return occupied("it is not a directory");
-    }
-    let mut marked = false;
-    let mut empty = true;
-    for entry in fs::read_dir(dir).map_err(|error| ImageError::read(dir, error))? {
-        let name = entry
-            .map_err(|error| ImageError::read(dir, error))?
-            .file_name();
-        empty = false;
-        marked |= name == "oci-layout";
+fn occupied(path: &Path, why: &str) -> ImageError {
+    let (path, why) = (path.to_owned(), why.to_owned());
+    ImageError::Occupied { path, why }
+}
+
+/// An error unless this is a layout, or empty.
+fn check_replaceable(there: &Folder, dir: &Path) -> Result<(), ImageError> {
+    let unreadable = |error: io::Error| ImageError::read(dir, error);
+    let names = there.names().map_err(unreadable)?;
+    for name in &names {
         if !LAYOUT_NAMES.iter().any(|known| name == *known) {
-            return occupied("it holds files that are not part of an OCI layout");
+            let why = "it holds files that are not part of an OCI layout";
+            return Err(occupied(dir, why));
         }
     }
-    match (empty, marked) {
-        (true, _) => Ok(false),
-        (false, true) => Ok(true),
-        (false, false) => occupied("it is not empty and not an OCI layout"),
+    if !names.is_empty() && !names.iter().any(|name| name == "oci-layout") {
+        return Err(occupied(dir, "it is not empty and not an OCI layout"));
     }
-}
-
-/// Swaps the new layout for the old one, which goes away with the staging
-/// directory. File systems that cannot swap get two renames.
-fn exchange(fresh: &Path, dir: &Path, staging: &TempDir) -> io::Result<()> {
-    if rustix::fs::renameat_with(CWD, fresh, CWD, dir, RenameFlags::EXCHANGE).is_ok() {
-        return Ok(());
-    }
-    let old = staging.path().join("old");
-    fs::rename(dir, &old)?;
-    fs::rename(fresh, dir).inspect_err(|_| {
-        // Putting the old layout back is the best that is left to do.
-        let _ = fs::rename(&old, dir);
-    })
-}
-
-fn parent(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
-
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+    Ok(())
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use crate::cli::Audience;
 use crate::failure::Failure;
-use crate::files::replace;
+use crate::files::{self, Folder};
 use crate::packet::{Facts, Why, ci, kubernetes, operator};
 use serde::Serialize;
-use std::ffi::OsString;
-use std::fs;
+use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A packet before it is written.
@@ -42,19 +42,61 @@ pub fn folder_of(out: &Path) -> PathBuf {
     out.with_file_name(name)
 }
 
-/// Nothing is there, or an earlier packet. A project's own pipeline is not.
-fn is_free(out: &Path) -> bool {
-    use std::io::Read;
-    let Ok(file) = fs::File::open(out) else {
-        return out.symlink_metadata().is_err();
+/// What a packet would take the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    /// It is replaced, with its files.
+    EarlierPacket,
+    /// It stays: a project's own pipeline, for example.
+    SomethingElse,
+}
+
+/// What is there. Anything but a regular file is an error.
+fn look(place: &Folder, name: &OsStr) -> io::Result<Found> {
+    const MOST: u64 = 16 << 20;
+    let Some(bytes) = place.read(name, MOST)? else {
+        return Ok(Found::Nothing);
     };
-    let mut start = Vec::new();
-    let read = file.take(1024).read_to_end(&mut start);
-    let start = String::from_utf8_lossy(&start);
-    read.is_ok()
-        && ["Packet packet-", "Packet `packet-"]
-            .iter()
-            .any(|head| start.contains(head))
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]);
+    let heads = ["Packet packet-", "Packet `packet-"];
+    match heads.iter().any(|head| start.contains(head)) {
+        true => Ok(Found::EarlierPacket),
+        false => Ok(Found::SomethingElse),
+    }
+}
+
+/// Puts the files of a packet into a directory of their own. One that is there must be
+/// this user's, and files in it are replaced only along with the packet that names them.
+fn write_files(place: &Folder, name: &OsStr, packet: &Packet, found: Found) -> io::Result<()> {
+    let folder = match place.look(name)? {
+        None => {
+            let made = place.make(name)?;
+            made.set_mode(files::OPEN)?;
+            made
+        }
+        Some(there) if there.st_uid != rustix::process::geteuid().as_raw() => {
+            let why = format!("it is there, and belongs to user {}", there.st_uid);
+            return Err(io::Error::other(why));
+        }
+        Some(_) => place.enter(name)?,
+    };
+    for (name, bytes) in &packet.files {
+        let old = folder.read(name, bytes.len() as u64);
+        let may_be_written = match &old {
+            Ok(None) => true,
+            Ok(Some(old)) if old == bytes => true,
+            _ => found == Found::EarlierPacket,
+        };
+        if !may_be_written {
+            let why = format!("it holds another {name}, and there is no earlier packet");
+            return Err(io::Error::other(why));
+        }
+    }
+    for (name, bytes) in &packet.files {
+        files::replace_in(&folder, name.as_ref(), bytes)?;
+    }
+    Ok(())
 }
 
 /// Makes and writes a packet.
@@ -74,13 +116,15 @@ pub fn write(
     // The name stands in command lines and in manifests.
     let plain = |c: char| c.is_alphanumeric() || "._-+ ".contains(c);
     let name = out.file_name().and_then(|name| name.to_str());
-    if !name.is_some_and(|name| name.chars().all(plain)) {
+    let Some(name) = name.filter(|name| name.chars().all(plain)) else {
         return Err(failed(
             out,
             std::io::Error::other("it names no file of plain characters"),
         ));
-    }
-    if !is_free(out) {
+    };
+    let place = Folder::open(files::folder_of(out)).map_err(|error| failed(out, error))?;
+    let found = look(&place, name.as_ref()).map_err(|error| failed(out, error))?;
+    if found == Found::SomethingElse {
         return Err(Failure::usage(
             "packet.exists",
             format!("{}: it is there, and is no packet", out.display()),
@@ -97,14 +141,12 @@ pub fn write(
     };
     let has_files = !packet.files.is_empty();
     if has_files {
-        fs::create_dir_all(&folder).map_err(|error| failed(&folder, error))?;
-        for (name, bytes) in &packet.files {
-            let path = folder.join(name);
-            replace(&path, bytes).map_err(|error| failed(&path, error))?;
-        }
+        let name = folder.file_name().unwrap_or_default();
+        write_files(&place, name, &packet, found).map_err(|error| failed(&folder, error))?;
     }
     // The text last: where it is, everything is.
-    replace(out, packet.text.as_bytes()).map_err(|error| failed(out, error))?;
+    files::replace_in(&place, name.as_ref(), packet.text.as_bytes())
+        .map_err(|error| failed(out, error))?;
     Ok(Written {
         packet: out.to_owned(),
         files: has_files.then_some(folder),
