@@ -204,8 +204,11 @@ fn attempt(
 /// Opens the supervisor's socket beside the container's directories, and has
 /// the profile ask it.
 fn open_doorway(scratch: &Scratch, launch: &mut Launch) -> Result<Doorway, Failure> {
-    let path = scratch.base().join("gate.sock");
-    let doorway = Doorway::open(&path).map_err(|error| {
+    const NAME: &str = "gate.sock";
+    let path = scratch.base().join(NAME);
+    let socket = scratch.folder().bind(NAME, 0o600);
+    let doorway = socket.and_then(|socket| Doorway::open(&path, socket));
+    let doorway = doorway.map_err(|error| {
         Failure::blocked(
             "gate.socket",
             format!("{}: {error}", path.display()),

@@ -36,17 +36,18 @@ pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
         rows.push(Row { what, action });
     }
     for folder in scratch::leftovers() {
-        if !args.dry_run {
-            scratch::remove(&folder);
-        }
-        rows.push(Row {
-            what: format!("directory {}", folder.display()),
-            action: if args.dry_run {
-                "would remove"
-            } else {
-                "removed"
+        let mut what = format!("directory {}", folder.display());
+        let action = match args.dry_run {
+            true => "would remove",
+            false => match scratch::remove(&folder) {
+                Ok(()) => "removed",
+                Err(error) => {
+                    what += &format!(": {error}");
+                    "not removed"
+                }
             },
-        });
+        };
+        rows.push(Row { what, action });
     }
     match args.format {
         Format::Json => output::print_json(&rows)?,
@@ -59,7 +60,10 @@ pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
             }
         }
     }
-    Ok(Exit::Done)
+    match rows.iter().any(|row| row.action == "not removed") {
+        true => Ok(Exit::Blocked),
+        false => Ok(Exit::Done),
+    }
 }
 
 fn action(leftover: &Leftover, now: u64, args: &CleanArgs) -> &'static str {

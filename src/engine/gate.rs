@@ -273,9 +273,8 @@ pub struct Doorway {
 }
 
 impl Doorway {
-    /// Listens at a path that only this user can reach.
-    pub fn open(path: &Path) -> Result<Self> {
-        let socket = UnixListener::bind(path)?;
+    /// Listens at `socket`, to which `path` leads: one that only this user can reach.
+    pub fn open(path: &Path, socket: UnixListener) -> Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
         let thread = std::thread::spawn(move || supervise(&socket, &stopped));
         Ok(Self {

@@ -3,6 +3,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
@@ -11,6 +12,14 @@ use std::time::{Duration, Instant};
 /// Where a program is, by the search path.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     find_in(std::env::split_paths(&std::env::var_os("PATH")?), name)
+}
+
+/// The search path for programs that we start, without what is relative in it: `.`, or
+/// nothing between two colons, would have root execute what lies in the working directory.
+pub fn search_path() -> OsString {
+    let given = std::env::var_os("PATH").unwrap_or_default();
+    let absolute = std::env::split_paths(&given).filter(|folder| folder.is_absolute());
+    std::env::join_paths(absolute).unwrap_or_default()
 }
 
 /// The first of these directories that has the program. One that is not absolute

@@ -4,8 +4,6 @@
 
 use crate::attest::scratch::Scratch;
 use crate::sandbox::profile::Limits;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use tki_evidence::relaxation::{FACTOR, Names, Relaxation, relax};
 use tki_evidence::settings::Settings;
@@ -37,13 +35,12 @@ pub fn apply(
         match relaxation {
             Relaxation::DecoySocket => {
                 // The listener goes at once; the file stays and answers nobody.
-                drop(UnixListener::bind(scratch.input().join("docker.sock"))?);
+                drop(scratch.input_folder().bind("docker.sock", 0o666)?);
             }
-            Relaxation::ExtraBind => std::fs::create_dir(scratch.base().join("extra"))?,
+            Relaxation::ExtraBind => scratch.folder().make("extra")?.set_mode(0o755)?,
             Relaxation::SuidDecoy => {
-                let file = scratch.input().join("suid-decoy");
-                std::fs::write(&file, "not a program\n")?;
-                std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o4444))?;
+                let text = b"not a program\n";
+                drop(scratch.input_folder().write("suid-decoy", text, 0o4444)?);
             }
             _ => {}
         }

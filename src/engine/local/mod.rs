@@ -125,7 +125,8 @@ fn bwrap_version() -> Result<String, String> {
 }
 
 fn ask_bwrap_version() -> Result<String, String> {
-    let output = Command::new("bwrap").arg("--version").output();
+    let bwrap = find_program("bwrap").ok_or("bwrap: no such program")?;
+    let output = Command::new(bwrap).arg("--version").output();
     let output = output.map_err(|error| format!("bwrap: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text.trim().strip_prefix("bubblewrap ");

@@ -1,49 +1,38 @@
 //! The seccomp profile as a file: Podman takes a path, not a text.
 
-use crate::attest::scratch;
+use crate::attest::scratch::{self, Claim};
 use crate::engine::error::EngineError;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tki_evidence::stamp::sha256_hex;
+
+/// What the profile is called in its directory.
+const NAME: &str = "seccomp.json";
 
 /// A profile in a directory of its own; gone when dropped.
 #[derive(Debug)]
 pub struct ProfileFile {
-    folder: PathBuf,
+    claim: Claim,
     path: PathBuf,
-    sha256: String,
-    _lock: fs::File,
+    text: String,
 }
 
 impl ProfileFile {
-    /// Writes `text` into a new directory, where only this user can change it
-    /// and Podman can read it, whoever it runs as.
+    /// Writes `text` into a new directory, which only this user can enter: Podman runs
+    /// as the same one.
     pub fn write(folder: &Path, text: &str) -> Result<Self, EngineError> {
-        Self::write_into(folder.to_owned(), text).map_err(|error| {
-            let _ = fs::remove_dir_all(folder);
-            EngineError::Unusable {
-                engine: "podman",
-                reason: format!("cannot write a profile into {}: {error}", folder.display()),
-                next: "make room or give the right to write there, then run again".into(),
-            }
-        })
-    }
-
-    fn write_into(folder: PathBuf, text: &str) -> std::io::Result<Self> {
-        use rustix::fs::{FlockOperation, Mode, flock, mkdir};
-        // Traversable, because Podman may not be root; nothing else.
-        mkdir(&folder, Mode::from_raw_mode(0o711))?;
-        let lock = fs::File::create(folder.join(scratch::LOCK))?;
-        let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
-        let path = folder.join("seccomp.json");
-        fs::write(&path, text)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o444))?;
+        let written = scratch::claim(folder).and_then(|claim| {
+            claim.folder().write(NAME, text.as_bytes(), 0o444)?;
+            Ok(claim)
+        });
+        let claim = written.map_err(|error| EngineError::Unusable {
+            engine: "podman",
+            reason: format!("cannot write a profile into {}: {error}", folder.display()),
+            next: "make room or give the right to write there, then run again".into(),
+        })?;
         Ok(Self {
-            folder,
-            path,
-            sha256: sha256_hex(text.as_bytes()),
-            _lock: lock,
+            claim,
+            path: folder.join(NAME),
+            text: text.to_owned(),
         })
     }
 
@@ -55,28 +44,24 @@ impl ProfileFile {
     /// The bytes that stand in the file now, if they are those that were
     /// written.
     pub fn read_again(&self) -> Result<Vec<u8>, EngineError> {
-        let bytes = fs::read(&self.path).unwrap_or_default();
-        let found = sha256_hex(&bytes);
-        if found == self.sha256 {
+        // One byte more would be another file already.
+        let read = self.claim.folder().read(NAME, self.text.len() as u64);
+        let bytes = read.ok().flatten().unwrap_or_default();
+        if bytes == self.text.as_bytes() {
             return Ok(bytes);
         }
         Err(EngineError::ProfileChanged {
             path: self.path.display().to_string(),
-            wanted: self.sha256.clone(),
-            found,
+            wanted: sha256_hex(self.text.as_bytes()),
+            found: sha256_hex(&bytes),
         })
-    }
-}
-
-impl Drop for ProfileFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_changed_file_is_noticed_and_all_goes_in_the_end() {
@@ -86,9 +71,9 @@ mod tests {
         assert_eq!(file.read_again().unwrap(), b"{}");
         fs::remove_file(file.path()).unwrap();
         assert!(file.read_again().is_err());
-        fs::write(file.path(), "{ }").unwrap();
+        fs::write(file.path(), "[]").unwrap();
         let error = file.read_again().unwrap_err();
-        assert!(error.to_string().contains(&sha256_hex(b"{ }")), "{error}");
+        assert!(error.to_string().contains(&sha256_hex(b"[]")), "{error}");
         drop(file);
         assert!(!folder.exists());
     }

@@ -6,10 +6,12 @@
 //! the service too. Root's has mounts of its own ([`shelter`]). Nothing of it can stay.
 
 use super::shelter::{self, View};
+use crate::attest::scratch;
 use crate::engine::error::EngineError;
-use crate::engine::process::wait_at_most;
+use crate::engine::process::{find_program, search_path, wait_at_most};
+use crate::files::Stage;
 use crate::report::text::printable;
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -142,8 +144,12 @@ fn unusable(reason: String) -> EngineError {
 /// service that finds none makes them itself and goes there as a second process,
 /// which does not always end with the first. What is wrong the service will say.
 fn make_namespaces() {
-    let _ = Command::new("podman")
+    let Some(podman) = find_program(PROGRAM) else {
+        return;
+    };
+    let _ = Command::new(podman)
         .args(["unshare", "true"])
+        .env("PATH", search_path())
         .env_remove("CONTAINER_HOST")
         .env_remove("CONTAINER_CONNECTION")
         .stdin(Stdio::null())
@@ -155,11 +161,12 @@ fn make_namespaces() {
 
 /// A listening socket, and a descriptor to connect to it by.
 fn nameless_socket() -> std::io::Result<(UnixListener, OwnedFd)> {
-    let folder = tempfile::Builder::new().prefix("tki-attest-").tempdir()?;
-    let path = folder.path().join("podman.sock");
-    let listener = UnixListener::bind(&path)?;
-    let socket = open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    folder.close()?;
+    const NAME: &str = "podman.sock";
+    let parent = scratch::parent()?;
+    let stage = Stage::new(&parent, "tki-attest-")?;
+    let listener = stage.folder().bind(NAME, 0o600)?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let socket = openat(stage.folder(), NAME, flags, Mode::empty())?;
     Ok((listener, socket))
 }
 
@@ -172,13 +179,17 @@ const RUBBISH: (&str, &str) = ("GOGC", "1000");
 /// makes a file there, and here nobody can make one.
 const PLACE: &str = "/proc";
 
+/// What is started.
+const PROGRAM: &str = "podman";
+
 fn command(runtime: Option<&str>) -> Command {
     let mut command = Command::new("/bin/sh");
+    command.env("PATH", search_path());
     command.current_dir(PLACE);
     if std::env::var_os(RUBBISH.0).is_none() {
         command.env(RUBBISH.0, RUBBISH.1);
     }
-    command.args(["-c", ACTIVATE, "sh", "podman"]);
+    command.args(["-c", ACTIVATE, "sh", PROGRAM]);
     if let Some(runtime) = runtime {
         command
             .arg("--runtime")

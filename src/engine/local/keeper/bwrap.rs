@@ -7,6 +7,7 @@ use crate::engine::local::cgroup::Groups;
 use crate::engine::local::job::{Job, News};
 use crate::engine::local::{filter, host, oci, rootfs, wire};
 use crate::engine::process::find_program;
+use crate::files::Folder;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, mount, mount_bind, mount_remount};
@@ -204,12 +205,13 @@ fn mount_points<'a>(
     root: &Path,
     others: impl Iterator<Item = &'a (String, String)>,
 ) -> Result<(), String> {
+    let root = Folder::open(root).map_err(at("the root directory"))?;
     let binds = job.settings.binds.iter();
     let binds = binds.map(|bind| (bind.source.as_str(), bind.target.as_str()));
     let memory = others.map(|(source, target)| (source.as_str(), target.as_str()));
     let system = [("/proc", "/proc"), ("/dev", "/dev")];
     for (source, target) in system.into_iter().chain(binds).chain(memory) {
-        rootfs::mount_point(root, Path::new(target), Path::new(source).is_dir())
+        rootfs::mount_point(&root, Path::new(target), Path::new(source).is_dir())
             .map_err(at("a mount point"))?;
     }
     Ok(())

@@ -14,14 +14,14 @@ use super::{cgroup, filter, orphans, rootfs, wire};
 use crate::engine::descriptors;
 use crate::engine::gate::Gate;
 use crate::engine::namespaces::unshare;
+use crate::files::Folder;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::Mode;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, setsid, waitid,
 };
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -97,32 +97,44 @@ fn at<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String + '_ {
     move |error| format!("{what}: {error}")
 }
 
-/// A mount namespace of our own, with a memory file system that holds
-/// everything and goes with us. Gives its place, with the image unpacked.
+/// A mount namespace of our own, in which a memory file system lies over the directory of
+/// the run: it holds everything and goes with us. Gives its place, with the image unpacked.
+///
+/// On the host only the tool's user can enter that directory. Here it is open, so that
+/// bubblewrap gets through as the sandbox's user, and the binds of the run are seen in it as
+/// they were; nobody else is in this namespace.
 fn private_place(job: &Job, layers: &[u8]) -> Result<PathBuf, String> {
     unshare(libc::CLONE_NEWNS).map_err(at("a mount namespace"))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(at("making mounts private"))?;
     let bind = job.settings.binds.first().ok_or("there is no /in")?;
-    let base = Path::new(&bind.source)
+    let place = Path::new(&bind.source)
         .parent()
         .ok_or("/in has no parent")?;
-    let place = base.join("keeper");
-    fs::create_dir(&place).map_err(at("the keeper's directory"))?;
+    let base = Folder::open(place).map_err(at("the run's directory"))?;
+    let mut shown = Vec::new();
+    for bind in &job.settings.binds {
+        let source = Path::new(&bind.source);
+        if source.parent() == Some(place)
+            && let Some(name) = source.file_name()
+        {
+            shown.push((name, base.enter(name).map_err(at("a directory to bind"))?));
+        }
+    }
     let options = CString::new(format!("size={},mode=0711", rootfs::MAX_BYTES)).unwrap_or_default();
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount(
-        "tki-attest",
-        &place,
-        "tmpfs",
-        flags,
-        Some(options.as_c_str()),
-    )
-    .map_err(at("a memory file system"))?;
-    let root = place.join("rootfs");
-    rustix::fs::mkdir(&root, Mode::from_raw_mode(0o755)).map_err(at("the root directory"))?;
+    let options = Some(options.as_c_str());
+    mount("tki-attest", base.alias(), "tmpfs", flags, options)
+        .map_err(at("a memory file system"))?;
+    let over = Folder::open(place).map_err(at("the keeper's directory"))?;
+    for (name, held) in shown {
+        let point = over.make(name).map_err(at("a mount point"))?;
+        mount_bind(held.alias(), point.alias()).map_err(at("binding a directory"))?;
+    }
+    let root = over.make("rootfs").map_err(at("the root directory"))?;
+    root.set_mode(0o755).map_err(at("the root directory"))?;
     rootfs::unpack(layers, &job.layers, &root).map_err(at("unpacking the image"))?;
-    Ok(place)
+    Ok(place.to_owned())
 }
 
 /// The profile as a program; none if the container has no profile.
