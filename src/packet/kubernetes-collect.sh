@@ -19,6 +19,13 @@ wanted=$(cluster get daemonset tki-attest-nodes \
 heard=0
 while read -r pod node; do
     [ -n "$node" ] || continue
+    # It becomes a file's name, and a cluster could call a node anything.
+    case "$pod$node" in
+    *[!a-z0-9.-]*)
+        printf 'not the name of a node, or of a pod on it: left out\n' >&2
+        continue
+        ;;
+    esac
     give_up=$((SECONDS + patience))
     # The last line repeats this packet's nonce: what has it is whole, and of this packet.
     until cluster logs "$pod" > "$out/$node.ndjson.part" 2>&1 &&
