@@ -1,6 +1,8 @@
 //! One binary for all tests that go through the command line, an engine or
 //! another tool. Each module is a capability.
 
+/// What local users and owners of directories try while the tool runs.
+mod attack;
 /// The whole battery: controls that flip their probes, weakened profiles that fail.
 mod battery;
 /// Running the tool, engines and other tools; temporary directories.
