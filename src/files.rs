@@ -2,7 +2,7 @@
 
 mod folder;
 
-pub use folder::{Folder, Stage, is_folder, is_trusted};
+pub use folder::{Folder, Stage, is_folder, is_regular, is_trusted};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};

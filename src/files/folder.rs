@@ -397,6 +397,11 @@ pub fn is_folder(found: &Stat) -> bool {
     FileType::from_raw_mode(found.st_mode) == FileType::Directory
 }
 
+/// What was found is a regular file.
+pub fn is_regular(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+}
+
 /// A name that nobody can guess.
 pub(super) fn random_name() -> io::Result<String> {
     let mut bytes = [0u8; 8];

@@ -2,7 +2,7 @@
 
 use crate::cli::Audience;
 use crate::failure::Failure;
-use crate::files::{self, Folder};
+use crate::files::{self, Folder, is_regular};
 use crate::packet::{Facts, Why, ci, kubernetes, operator};
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
@@ -52,9 +52,12 @@ enum Found {
     SomethingElse,
 }
 
-/// What is there. Anything but a regular file is an error.
+/// What is there. Only a regular file can be a packet, and nothing else is opened.
 fn look(place: &Folder, name: &OsStr) -> io::Result<Found> {
     const MOST: u64 = 16 << 20;
+    if place.look(name)?.is_some_and(|found| !is_regular(&found)) {
+        return Ok(Found::SomethingElse);
+    }
     let Some(bytes) = place.read(name, MOST)? else {
         return Ok(Found::Nothing);
     };

@@ -144,8 +144,8 @@ fn clean_waits_for_nobody_and_says_what_it_did() {
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let binary = place.path().join("tki-attest");
     fs::copy(env!("CARGO_BIN_EXE_tki-attest"), &binary).unwrap();
-    command.arg("60").arg(&binary);
-    command.args(["clean", "--engine", "embedded"]);
+    command.args(["--kill-after=5", "60"]).arg(&binary);
+    command.args(["clean", "--engine", "bwrap"]);
     command.env_remove("XDG_RUNTIME_DIR").env_remove("TMPDIR");
     let said = run(command.uid(NOBODY).gid(NOBODY));
     let is_there = lock.exists();
