@@ -1,6 +1,8 @@
 //! What users of the host can do while root attests: see names, and race for them.
 
 use super::beside;
+use crate::common::private_engine::PrivateEngine;
+use crate::common::somebody::Somebody;
 use crate::common::{NOBODY, attest, run, shared_engine, tool, whole_engine};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -65,6 +67,20 @@ fn a_racing_user_gets_nothing_of_roots() {
     assert_eq!(fs::read_to_string(&victim).unwrap(), "whole");
     let mode = fs::metadata(&victim).unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o600);
+}
+
+/// What is root in the container may be somebody else on the host: the runtime still gets
+/// to a directory that only root can enter.
+#[test]
+fn an_engine_whose_root_is_another_user_attests() {
+    let _engine = whole_engine();
+    let somebody = Somebody::new();
+    let engine = PrivateEngine::start_remapped(somebody.name());
+    let security = engine.docker(&["info", "--format", "{{.SecurityOptions}}"]);
+    assert!(security.contains("name=userns"), "{security}");
+    let out = tempfile::tempdir().unwrap();
+    let arguments = ["--venue", "dev", "--host", &engine.host()];
+    attest(out.path(), &arguments).succeeded();
 }
 
 /// The same for the packet's scripts, which make directories of their own below /tmp.

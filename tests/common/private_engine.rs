@@ -25,11 +25,29 @@ impl PrivateEngine {
         engine
     }
 
+    /// The same, and what is root in its containers is a user of `owner`'s on the host.
+    pub fn start_remapped(owner: &str) -> Self {
+        use std::os::unix::fs::PermissionsExt;
+        let temporary = tempfile::tempdir().unwrap();
+        // Its containers' root has to get there.
+        fs::set_permissions(temporary.path(), fs::Permissions::from_mode(0o711)).unwrap();
+        let folder = temporary.path().to_owned();
+        let remap = format!("--userns-remap={owner}");
+        let engine = Self {
+            daemon: daemon(&folder, None, &[&remap]),
+            containerd: None,
+            folder,
+            temporary: Some(temporary),
+        };
+        engine.wait();
+        engine
+    }
+
     /// The same in a directory of the caller's. Its containerd goes when it is killed.
     pub fn start_alone_in(folder: PathBuf) -> Self {
         fs::create_dir_all(&folder).unwrap();
         let engine = Self {
-            daemon: daemon(&folder, None),
+            daemon: daemon(&folder, None, &[]),
             containerd: None,
             folder,
             temporary: None,
@@ -44,7 +62,7 @@ impl PrivateEngine {
         fs::create_dir_all(&folder).unwrap();
         let containerd = containerd(&folder);
         let engine = Self {
-            daemon: daemon(&folder, Some(&folder.join("containerd.sock"))),
+            daemon: daemon(&folder, Some(&folder.join("containerd.sock")), &[]),
             containerd: Some(containerd),
             folder,
             temporary: None,
@@ -57,7 +75,7 @@ impl PrivateEngine {
     pub fn start_again(&mut self) {
         let containerd = self.containerd.is_some();
         let socket = containerd.then(|| self.folder.join("containerd.sock"));
-        self.daemon = daemon(&self.folder, socket.as_deref());
+        self.daemon = daemon(&self.folder, socket.as_deref(), &[]);
         self.wait();
     }
 
@@ -164,7 +182,7 @@ fn slow_runtime(folder: &Path) -> PathBuf {
     path
 }
 
-fn daemon(folder: &Path, containerd: Option<&Path>) -> Child {
+fn daemon(folder: &Path, containerd: Option<&Path>, more: &[&str]) -> Child {
     let path = |name: &str| folder.join(name).display().to_string();
     let runtimes = serde_json::json!({"slow": {"path": slow_runtime(folder)}});
     let configuration = serde_json::json!({"runtimes": runtimes}).to_string();
@@ -187,6 +205,7 @@ fn daemon(folder: &Path, containerd: Option<&Path>) -> Child {
         // If there is a containerd of the system's it is shared.
         .args(["--containerd-namespace=tki-test"])
         .args(["--containerd-plugins-namespace=tki-test-plugins"])
+        .args(more)
         .stdout(Stdio::null())
         .stderr(log)
         .spawn()

@@ -46,6 +46,11 @@ impl Somebody {
         somebody
     }
 
+    /// What the user is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// A place below the user's directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
