@@ -1,6 +1,8 @@
 //! The tool under attack, by local users and by the owners of directories that it
 //! writes to. Each of these was made to happen with version 0.1.0.
 
+/// A base image.
+mod base;
 /// The owner of an output directory.
 mod out;
 /// Users of the same host while root attests.

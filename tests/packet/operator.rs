@@ -193,7 +193,10 @@ fn the_challenge_can_be_a_file() {
     let files = folder.path().join("packet.files");
     let ask = |name: &str| {
         let script = script(&text, "docker")
-            .replace("mkfifo ", "install -m 644 challenge.json \"$scratch/in/\"; mkfifo ")
+            .replace(
+                "mkfifo ",
+                "install -m 644 challenge.json \"$scratch/in/\"; mkfifo ",
+            )
             .replace("<&3 >", &format!("{name} </dev/null >"));
         // An earlier transcript is not written over.
         let _ = fs::remove_file(files.join("transcript-docker.ndjson"));

@@ -36,7 +36,10 @@ fn without_root_every_probe_passes_and_missing_limits_are_said() {
         ));
         return;
     }
-    assert!([0, 3].contains(&said.status) && said.stdout != "", "{said:?}");
+    assert!(
+        [0, 3].contains(&said.status) && said.stdout != "",
+        "{said:?}"
+    );
     let evidence = read_json(&evidence_in(&somebody.path("out")));
     assert_eq!(evidence["runtime"]["rootless"], true, "{said:?}");
     assert_eq!(evidence["summary"]["failed"], 0, "{said:?}");
