@@ -7,7 +7,7 @@ TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils
 	iproute2 openssh-client openssh-server openssl podman uidmap runc crun bubblewrap catatonit postgresql shellcheck \
 	qemu-system-x86 busybox-static apparmor
 
-.PHONY: all attest test lint bench fuzz image image-context release schema clean
+.PHONY: all attest check test lint bench fuzz image image-context release schema clean
 
 all: attest
 
@@ -21,6 +21,12 @@ test:
 	scripts/with-engines --packages "$(TEST_PACKAGES)" sh -ec \
 		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; \
 		scripts/other-kernel "$${CARGO_TARGET_DIR:-target}/kernel"; cargo test --workspace --locked'
+
+# The loop for every edit: needs no root, no engine and no package.
+check:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --lib --locked
 
 lint:
 	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools scripts/other-kernel fuzz/prepare .ci/run \

@@ -30,6 +30,9 @@ const PREFIX: &str = "tki-attest-";
 /// Held locked by the run that the directory belongs to.
 const LOCK: &str = ".tki-attest-run";
 
+/// Mounts something on a directory.
+type Cover<'a> = dyn Fn(&Path) -> rustix::io::Result<()> + 'a;
+
 /// A directory of a run's own in the place for such directories. It is this user's alone,
 /// and a lock in it says that the run is alive. Gone when dropped.
 #[derive(Debug)]
@@ -45,11 +48,7 @@ pub struct Claim {
 impl Claim {
     /// Makes one called `name` in `parent`. `cover` may mount something on it before
     /// anything is made there.
-    fn make(
-        parent: Folder,
-        name: &str,
-        cover: Option<&dyn Fn(&Path) -> rustix::io::Result<()>>,
-    ) -> io::Result<Self> {
+    fn make(parent: Folder, name: &str, cover: Option<&Cover>) -> io::Result<Self> {
         let mut folder = parent.make(name)?;
         let mounted = cover.map(|cover| cover(&folder.alias()));
         if let Some(Ok(())) = mounted {
