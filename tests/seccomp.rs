@@ -1,7 +1,8 @@
 //! Reading seccomp profiles: what is wrong with one, what it allows, and the
 //! smallest one that does.
 
-use crate::common::{run, shared_engine, tool};
+use crate::common::podman::shared_podman;
+use crate::common::{attest, evidence_in, read_json, run, shared_engine, tool};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -82,4 +83,32 @@ fn deny_by_default_is_what_derive_finds_and_its_margin() {
         .map(|name| name.as_str().unwrap().to_owned())
         .collect();
     assert_eq!(&list("needed") | &list("margin"), allowed);
+}
+
+/// Where a profile says nothing about any call it may leave the key out. Both forms let
+/// everything through, which the probes find on a real engine.
+#[test]
+fn a_profile_without_rules_is_the_same_with_and_without_the_key() {
+    let _locks = (shared_engine(), shared_podman());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("open.json");
+    for engine in ["docker", "podman"] {
+        let found = ["", r#","syscalls":[]"#].map(|rules| {
+            fs::write(&file, format!(r#"{{"defaultAction":"SCMP_ACT_ALLOW"{rules}}}"#)).unwrap();
+            let out = tempfile::tempdir_in(folder.path()).unwrap();
+            let file = file.to_str().unwrap();
+            let said = attest(
+                out.path(),
+                &["--venue", "dev", "--engine", engine, "--seccomp", file],
+            );
+            assert_eq!(said.status, 1, "{engine} {rules}: {said:?}");
+            let evidence = read_json(&evidence_in(out.path()));
+            assert_eq!(evidence["runtime"]["engine"], engine);
+            let probes = evidence["probes"].as_array().unwrap().iter();
+            let verdicts = probes.map(|probe| (probe["id"].clone(), probe["verdict"].clone()));
+            verdicts.collect::<Vec<(Value, Value)>>()
+        });
+        assert_eq!(found[0], found[1], "{engine}");
+        assert!(!found[0].is_empty());
+    }
 }

@@ -177,7 +177,10 @@ pub const GATED: [&str; 2] = ["execve", "execveat"];
 /// this again with the profile and the socket's path, and so check it.
 pub fn gated(profile: &str, socket: &str) -> Option<String> {
     let mut value: serde_json::Value = serde_json::from_str(profile).ok()?;
-    let rules = value.get_mut("syscalls")?.as_array_mut()?;
+    // A profile without rules may leave the key out, as everybody who reads one allows.
+    let rules = value.as_object_mut()?.entry("syscalls");
+    let rules = rules.or_insert_with(|| serde_json::json!([]));
+    let rules = rules.as_array_mut()?;
     for rule in rules.iter_mut() {
         let names = rule.get_mut("names")?.as_array_mut()?;
         names.retain(|name| name.as_str().is_none_or(|name| !GATED.contains(&name)));
@@ -256,5 +259,17 @@ mod tests {
             crate::DENY_BY_DEFAULT
         ));
         assert_eq!(gated("[]", "/x"), None);
+    }
+
+    #[test]
+    fn a_profile_without_the_key_is_one_without_rules() {
+        let without = r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#;
+        let empty = r#"{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[]}"#;
+        let text = gated(without, "/run/x/gate.sock").unwrap();
+        assert_eq!(gated(empty, "/run/x/gate.sock").as_ref(), Some(&text));
+        assert!(is_gated(&text, without) && is_gated(&text, empty));
+        let rules = Rules::parse(text.as_bytes()).unwrap();
+        assert_eq!(rules.syscalls.len(), 1);
+        assert_eq!(rules.syscalls[0].names, GATED);
     }
 }
