@@ -8,6 +8,7 @@ use crate::relaxation::{self, Names, SAME};
 use crate::settings::{self, Settings};
 use crate::transcript::Heard;
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the controls show about each probe: which of them made it fail, which
 /// layers stand between it and success, and how many of them at least had to go.
@@ -18,13 +19,24 @@ pub fn calibrate<'a>(
     run: &Settings,
 ) -> Vec<Cow<'a, ControlResult>> {
     let run = Comparable::of(run);
-    let controls: Vec<_> = controls.iter().map(|said| restated(said, &run)).collect();
+    let mut times: BTreeMap<&str, u32> = BTreeMap::new();
+    let restated = |said: &'a ControlResult| {
+        let times = times.entry(&said.control).or_default();
+        *times += 1;
+        match (*times > MOST_TIMES, said.holds) {
+            (false, _) => restated(said, &run),
+            (true, false) => Cow::Borrowed(said),
+            (true, true) => Cow::Owned(ControlResult {
+                holds: false,
+                ..said.clone()
+            }),
+        }
+    };
+    let controls: Vec<_> = controls.iter().map(restated).collect();
+    let flipped = flipped_by(&controls);
     for probe in probes {
-        let flipping: Vec<&ControlResult> = controls
-            .iter()
-            .map(Cow::as_ref)
-            .filter(|control| control.holds && control.flipped.contains(&probe.probe_id))
-            .collect();
+        let flipping = flipped.get(probe.probe_id.as_str());
+        let flipping = flipping.map_or(&[][..], Vec::as_slice);
         // A set of layers that holds a smaller one shows nothing more than it.
         let within = |small: &[String], large: &[String]| {
             small.len() < large.len() && small.iter().all(|layer| large.contains(layer))
@@ -46,6 +58,22 @@ pub fn calibrate<'a>(
         probe.layers = u32::try_from(smallest.unwrap_or(0)).unwrap_or(u32::MAX);
     }
     controls
+}
+
+/// How often a control is looked at that is named again and again: each has a
+/// conversation of its own, and no run has two of one name.
+const MOST_TIMES: u32 = 2;
+
+/// The controls that hold, by the probes that they flipped.
+fn flipped_by<'a>(controls: &'a [Cow<ControlResult>]) -> BTreeMap<&'a str, Vec<&'a ControlResult>> {
+    let mut flipped: BTreeMap<&str, Vec<&ControlResult>> = BTreeMap::new();
+    for control in controls.iter().filter(|control| control.holds) {
+        let probes: BTreeSet<&str> = control.flipped.iter().map(String::as_str).collect();
+        for probe in probes {
+            flipped.entry(probe).or_default().push(control);
+        }
+    }
+    flipped
 }
 
 /// A control as it follows from what was recorded of it, and from what it is: what
@@ -311,6 +339,20 @@ mod tests {
             holds: false,
             artifact_path: String::new(),
         }
+    }
+
+    /// Each time a control is looked at, the settings of the run are.
+    #[test]
+    fn a_control_that_is_named_again_and_again_shows_nothing() {
+        let held = crate::sizes::ends(|| {
+            let said = result_of(&CONTROLS[0], |_| ());
+            let mut run = run_settings("/run/a");
+            run.env = crate::sizes::names(100_000);
+            let controls = vec![said; 20_000];
+            let controls = calibrate(&mut [], &controls, &run);
+            controls.iter().filter(|control| control.holds).count()
+        });
+        assert!(held <= 2, "{held}");
     }
 
     #[test]

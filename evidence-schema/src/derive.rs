@@ -4,8 +4,8 @@
 use crate::calibrate;
 use crate::catalogue::{self, ProbeSpec};
 use crate::evidence::{
-    ControlResult, Evidence, Holdings, Inventory, MatrixRow, ProbeResult, Status, Summary, Verdict,
-    Witnesses,
+    ControlResult, Evidence, Holdings, Inventory, MatrixRow, ProbeResult, RawFacts, Status,
+    Summary, Verdict, Witnesses,
 };
 use crate::judge::{self, Sweeps, Texts};
 use crate::matrix::Matrix;
@@ -16,6 +16,7 @@ use crate::stamp::sha256_hex;
 use crate::venue;
 use crate::witness;
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What follows from the recorded facts.
 #[derive(Clone, Debug)]
@@ -89,7 +90,8 @@ pub fn unchanged(inventory: &Inventory) -> bool {
         images,
     } = &inventory.before;
     let after = &inventory.after;
-    let foreign = |image: &&String| !inventory.own_images.contains(image);
+    let own: BTreeSet<&String> = inventory.own_images.iter().collect();
+    let foreign = |image: &&String| !own.contains(image);
     *containers == after.containers
         && *networks == after.networks
         && *volumes == after.volumes
@@ -256,15 +258,41 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
     lines
 }
 
+/// How often a probe is judged that is named again and again. Judging one may take as
+/// long as the texts of the container are, and evidence that names one twice is refused.
+const MOST_TIMES: u32 = 2;
+
+/// What follows about each probe from what was seen of it.
+pub(crate) fn results(said: &[ProbeResult], texts: &Texts, matrix: &Matrix) -> Vec<ProbeResult> {
+    let mut times: BTreeMap<&str, u32> = BTreeMap::new();
+    let result = |said: &ProbeResult| {
+        let Some(spec) = catalogue::find(&said.probe_id) else {
+            return said.clone();
+        };
+        let times = times.entry(spec.id).or_default();
+        *times += 1;
+        match *times > MOST_TIMES {
+            false => follows(spec, &said.observations, texts, matrix),
+            true => ProbeResult {
+                verdict: Verdict::Unproven,
+                reasons: vec!["the probe is named again and again".into()],
+                ..follows(
+                    spec,
+                    &[],
+                    &Texts::of_run(&RawFacts::default(), &Sweeps::default()),
+                    matrix,
+                )
+            },
+        }
+    };
+    said.iter().map(result).collect()
+}
+
 /// Everything that follows from the recorded facts.
 pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
     let sweeps = Sweeps::default();
     let texts = Texts::of_run(&evidence.raw, &sweeps);
-    let result = |said: &ProbeResult| match catalogue::find(&said.probe_id) {
-        Some(spec) => follows(spec, &said.observations, &texts, matrix),
-        None => said.clone(),
-    };
-    let mut probes: Vec<ProbeResult> = evidence.probes.iter().map(result).collect();
+    let mut probes = results(&evidence.probes, &texts, matrix);
     let run = without_gate(evidence);
     let controls = calibrate::calibrate(&mut probes, &evidence.controls, &run);
     let unchanged = unchanged(&evidence.inventory);

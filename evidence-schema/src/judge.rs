@@ -26,6 +26,7 @@ use crate::evidence::Verdict;
 use crate::observation::{Observation, Phase, State};
 use crate::wire::ProbeObservation;
 use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A verdict and, unless it is PASS, the reasons for it.
@@ -219,18 +220,20 @@ fn is_accepted_denial(seen: &Observation, errnos: &[&str]) -> bool {
 pub fn actual(observations: &[Observation]) -> String {
     let mut parts = Vec::new();
     for phase in [Phase::Engine, Phase::Locked] {
-        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+        // In the order in which the proofs came; there may be as many as observations.
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        let mut groups: Vec<Vec<&str>> = Vec::new();
         for seen in observations.iter().filter(|seen| seen.phase == phase) {
-            let proof = seen.proof();
-            match groups.iter_mut().find(|(known, _)| *known == proof) {
-                Some((_, operations)) => operations.push(&seen.operation),
-                None => groups.push((proof, vec![&seen.operation])),
+            let place = *places.entry(seen.proof()).or_insert(groups.len());
+            if place == groups.len() {
+                groups.push(Vec::new());
             }
+            groups[place].push(&seen.operation);
         }
-        let words: Vec<String> = groups
-            .iter()
-            .map(|(proof, operations)| format!("{} -> {proof}", operations.join(", ")))
-            .collect();
+        let mut words = vec![String::new(); groups.len()];
+        for (proof, place) in places {
+            words[place] = format!("{} -> {proof}", groups[place].join(", "));
+        }
         if !words.is_empty() {
             parts.push(format!("[{}] {}", phase.name(), words.join("; ")));
         }
@@ -241,12 +244,13 @@ pub fn actual(observations: &[Observation]) -> String {
 /// The errnos and signals that came back in the required phases, or `0`.
 pub fn errno_or_exit(probe: &ProbeSpec, observations: &[Observation]) -> String {
     let mut words: Vec<&str> = Vec::new();
+    let mut known = BTreeSet::new();
     for seen in observations {
         if !probe.required_phases.contains(&seen.phase) {
             continue;
         }
         for word in [&seen.errno, &seen.signal].into_iter().flatten() {
-            if !words.contains(&word.as_str()) {
+            if known.insert(word.as_str()) {
                 words.push(word);
             }
         }

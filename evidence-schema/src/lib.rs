@@ -84,3 +84,6 @@ pub mod venue;
 pub mod verification;
 #[cfg(feature = "std")]
 pub mod witness;
+
+#[cfg(all(test, feature = "std"))]
+mod sizes;

@@ -11,11 +11,15 @@ use crate::observation::Observation;
 use crate::wire::{
     Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL, ProbeObservation, Raw, Refused,
 };
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The most missing invariants that an inspector could name.
 const MAX_MISSING: usize = 32;
+
+/// The most probes that a challenge asks for: the catalogue has a few dozen.
+const MAX_PROBES: usize = 256;
 
 /// The most pieces of information.
 const MAX_INFORMATION: usize = 128;
@@ -93,6 +97,7 @@ impl Heard {
         ByProbe {
             observations: &self.observations,
             runs: &self.runs,
+            first: None,
             next: 0,
         }
     }
@@ -105,6 +110,8 @@ pub struct ByProbe<'a> {
     observations: &'a [Arc<ProbeObservation>],
     /// In the order of the challenge.
     runs: &'a [(usize, Range<usize>)],
+    /// The first run of each probe, once somebody asks in another order.
+    first: Option<BTreeMap<&'a str, usize>>,
     next: usize,
 }
 
@@ -115,7 +122,14 @@ impl<'a> ByProbe<'a> {
         let is_own = |run: &(usize, Range<usize>)| observations[run.1.start].probe == probe;
         let first = match runs.get(self.next) {
             Some(run) if is_own(run) => self.next,
-            _ => runs.iter().position(is_own).unwrap_or(runs.len()),
+            _ => {
+                let all = || runs.iter().enumerate().rev();
+                let named = |(at, run): (usize, &(usize, Range<usize>))| {
+                    (observations[run.1.start].probe.as_str(), at)
+                };
+                let first = self.first.get_or_insert_with(|| all().map(named).collect());
+                first.get(probe).copied().unwrap_or(runs.len())
+            }
         };
         let place = runs.get(first).map(|run| run.0);
         let own = runs[first..]
@@ -195,6 +209,9 @@ pub fn read_with<'a>(
     let Some(HostMessage::Challenge(challenge)) = asked else {
         return Err(wrong(2, "not a challenge"));
     };
+    if challenge.probes.len() > MAX_PROBES {
+        return Err(wrong(2, "it asks for more probes than there are"));
+    }
     let mut last = None;
     while !rest.is_empty() {
         let index = if let Some((line, after)) = known.find(last, rest) {
@@ -411,6 +428,51 @@ mod tests {
     }
 
     const HELLO: &[u8] = br#"{"hello":{"protocol":1,"version":"0","missing":["x"]}}"#;
+
+    /// Where observations of the first probe and of the last one take turns.
+    #[test]
+    fn a_challenge_asks_for_no_more_than_there_is() {
+        let refused = crate::sizes::ends(|| {
+            let challenge = Challenge {
+                probes: crate::sizes::names(100_000),
+                ..challenge()
+            };
+            let (first, last) = (&challenge.probes[0], challenge.probes.last().unwrap());
+            let line = |probe| {
+                format!(
+                    r#"{{"observation":{{"probe":"{probe}","seen":{{"phase":"engine","operation":"o","state":"denied"}}}}}}"#
+                )
+            };
+            let asked = serde_json::to_string(&HostMessage::Challenge(challenge.clone())).unwrap();
+            let said = format!("{}\n{}\n", line(first), line(last)).repeat(60_000);
+            let text = [HELLO, b"\n", asked.as_bytes(), b"\n", said.as_bytes()].concat();
+            read(&text).unwrap_err()
+        });
+        assert!(refused.to_string().contains("line 2"), "{refused}");
+    }
+
+    /// Probes that were asked for in another order, or not at all, are looked for once.
+    #[test]
+    fn probes_are_found_in_any_order() {
+        let observation = |probe: &str| {
+            Arc::new(ProbeObservation {
+                probe: probe.into(),
+                seen: Observation::new(Phase::Engine, probe, crate::observation::State::Denied),
+            })
+        };
+        let heard = Heard {
+            bytes: Vec::new(),
+            raw: RawFacts::default(),
+            observations: ["a", "b", "a", "c"].map(observation).to_vec(),
+            runs: vec![(0, 0..1), (0, 2..3), (1, 1..2), (2, 3..4)],
+            information: Vec::new(),
+            elapsed_us: 0,
+        };
+        let mut by_probe = heard.by_probe();
+        for (probe, count) in [("a", 2), ("c", 1), ("x", 0), ("b", 1), ("a", 2), ("a", 2)] {
+            assert_eq!(by_probe.of(probe).count(), count, "{probe}");
+        }
+    }
 
     #[test]
     fn a_whole_conversation_is_heard() {

@@ -6,6 +6,7 @@
 use crate::evidence::{Agreement, NamedFact, OutsideFacts, RawFacts, Witness, Witnesses};
 use crate::facts;
 use crate::settings::Settings;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn fact(name: &str, value: impl Into<String>) -> NamedFact {
     NamedFact {
@@ -156,7 +157,8 @@ fn mapped(id: &str, map: &str) -> String {
         let mut words = line.split_whitespace().map(|word| word.parse::<u64>().ok());
         let (inner, outer, count) = (words.next()??, words.next()??, words.next()??);
         let offset = number.checked_sub(outer)?;
-        (offset < count).then(|| (inner + offset).to_string())
+        let mapped = inner.checked_add(offset)?;
+        (offset < count).then(|| mapped.to_string())
     });
     found.unwrap_or_else(|| id.to_owned())
 }
@@ -213,37 +215,34 @@ fn is_bind(mount: &facts::Mount) -> bool {
 
 /// Every fact that at least two witnesses speak of.
 pub fn agreement(inside: &Witness, outside: &Witness, configured: &Witness) -> Vec<Agreement> {
-    let mut names: Vec<&str> = Vec::new();
-    for witness in [inside, outside, configured] {
+    let witnesses = [inside, outside, configured];
+    // Of a fact that a witness names twice, the first counts. A bundle may name as many
+    // as it likes, so nothing is looked for from the beginning.
+    let said = witnesses.map(|witness| {
+        let mut said: BTreeMap<&str, &str> = BTreeMap::new();
         for fact in &witness.facts {
-            if !names.contains(&fact.name.as_str()) {
-                names.push(&fact.name);
-            }
+            said.entry(&fact.name).or_insert(&fact.value);
         }
-    }
-    let value = |witness: &Witness, name: &str| -> Option<String> {
-        let mut found = witness.facts.iter().filter(|fact| fact.name == name);
-        found.next().map(|fact| fact.value.clone())
-    };
+        said
+    });
+    let mut seen = BTreeSet::new();
+    let names = witnesses.into_iter().flat_map(|witness| &witness.facts);
     names
-        .into_iter()
+        .map(|fact| fact.name.as_str())
+        .filter(|name| seen.insert(*name))
         .filter_map(|name| {
-            let row = Agreement {
-                fact: name.into(),
-                inside: value(inside, name),
-                outside: value(outside, name),
-                configured: value(configured, name),
-                agree: true,
-            };
-            let said: Vec<&String> = [&row.inside, &row.outside, &row.configured]
+            let [inside, outside, configured] = said.each_ref().map(|said| said.get(name).copied());
+            let values: Vec<&str> = [inside, outside, configured]
                 .into_iter()
                 .flatten()
                 .collect();
-            if said.len() < 2 {
-                return None;
-            }
-            let agree = said.windows(2).all(|pair| pair[0] == pair[1]);
-            Some(Agreement { agree, ..row })
+            (values.len() >= 2).then(|| Agreement {
+                fact: name.into(),
+                inside: inside.map(str::to_owned),
+                outside: outside.map(str::to_owned),
+                configured: configured.map(str::to_owned),
+                agree: values.windows(2).all(|pair| pair[0] == pair[1]),
+            })
         })
         .collect()
 }
