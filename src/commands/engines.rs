@@ -28,7 +28,7 @@ pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
             host: None,
             timeout: args.timeout,
         };
-        rows.push(look(&engine, args.try_gate, common));
+        rows.push(look(&engine, args.try_gate, common)?);
     }
     match args.format {
         Format::Json => output::print_json(&rows)?,
@@ -41,7 +41,7 @@ pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
     })
 }
 
-fn look(args: &EngineArgs, try_gate: bool, common: Common) -> EngineRow {
+fn look(args: &EngineArgs, try_gate: bool, common: Common) -> Result<EngineRow, Failure> {
     let name = args.engine.name();
     let absent = |reason: String| EngineRow {
         engine: name,
@@ -56,8 +56,10 @@ fn look(args: &EngineArgs, try_gate: bool, common: Common) -> EngineRow {
         gives_up: Vec::new(),
     };
     match describe(args, try_gate, common) {
-        Ok(row) => row,
-        Err(failure) => absent(failure.message),
+        // Whoever interrupts means all of it, and not this engine.
+        Err(failure) if failure.code == "run.interrupted" => Err(failure),
+        Err(failure) => Ok(absent(failure.message)),
+        row => row,
     }
 }
 

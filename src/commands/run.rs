@@ -142,7 +142,11 @@ fn on_all(job: &Job, common: Common) -> Result<Exit, Failure> {
         let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
         let result = on_one(job, &engine, &mut progress);
         progress.finish();
-        results.push((name.name(), result));
+        match result {
+            // Whoever interrupts means all of it, and not this engine.
+            Err(failure) if failure.code == "run.interrupted" => return Err(failure),
+            result => results.push((name.name(), result)),
+        }
     }
     let written = || {
         results
