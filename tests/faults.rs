@@ -8,3 +8,7 @@ mod container;
 mod engine;
 /// Files that cannot be read or written.
 mod files;
+/// Engines that never answer, or never stop.
+mod floods;
+/// Sockets of other users.
+mod peers;

@@ -94,7 +94,11 @@ fn a_profile_without_rules_is_the_same_with_and_without_the_key() {
     let file = folder.path().join("open.json");
     for engine in ["docker", "podman"] {
         let found = ["", r#","syscalls":[]"#].map(|rules| {
-            fs::write(&file, format!(r#"{{"defaultAction":"SCMP_ACT_ALLOW"{rules}}}"#)).unwrap();
+            fs::write(
+                &file,
+                format!(r#"{{"defaultAction":"SCMP_ACT_ALLOW"{rules}}}"#),
+            )
+            .unwrap();
             let out = tempfile::tempdir_in(folder.path()).unwrap();
             let file = file.to_str().unwrap();
             let said = attest(

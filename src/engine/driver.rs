@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 /// How long removing a container may take when everything else is over.
 const CLEAN_UP: Duration = Duration::from_secs(15);
 
-/// A single-threaded runtime with a deadline and an ear for signals.
+/// A single-threaded runtime with a deadline that signals bring forward.
 #[derive(Debug)]
 pub struct Driver {
     runtime: Runtime,

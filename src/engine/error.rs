@@ -35,6 +35,16 @@ pub enum EngineError {
         /// Where.
         host: String,
     },
+    /// The socket is another user's.
+    #[error("{what} at {host} belongs to uid {uid}, who is neither root nor this user")]
+    Peer {
+        /// Where.
+        host: String,
+        /// The socket itself, or the process that listens.
+        what: &'static str,
+        /// Whose it is.
+        uid: u32,
+    },
     /// The address is of a kind that is not supported.
     #[error("cannot use the engine address {host}: {why}")]
     Address {
@@ -84,6 +94,16 @@ pub enum EngineError {
         request: String,
         /// How.
         reason: String,
+    },
+    /// It answers more than any engine has to say.
+    #[error("the engine at {host} was cut short during {request}: {what}")]
+    Flood {
+        /// Where.
+        host: String,
+        /// What was asked.
+        request: String,
+        /// How much of what.
+        what: String,
     },
     /// The run's deadline passed.
     #[error("the time limit passed during {request}")]
@@ -143,6 +163,13 @@ impl From<EngineError> for Failure {
                 "engine.permission",
                 format!("run as root, or as a member of the group that owns {host}"),
             ),
+            EngineError::Peer { uid, .. } => (
+                "engine.peer",
+                format!(
+                    "run as uid {uid} to use that user's engine, or name one of root's or of \
+                     your own: see --host, DOCKER_HOST, CONTAINER_HOST and XDG_RUNTIME_DIR"
+                ),
+            ),
             EngineError::Address { .. } => (
                 "engine.address",
                 "give unix:///path/to.sock or tcp://127.0.0.1:PORT; forward a remote socket with \
@@ -165,6 +192,12 @@ impl From<EngineError> for Failure {
             EngineError::Vanished { .. } => (
                 "engine.vanished",
                 "when the engine is back, run `tki-attest clean`, then run again".into(),
+            ),
+            EngineError::Flood { .. } => (
+                "engine.flood",
+                "see what really listens there; if it is the engine, remove what it does not \
+                 need any more, then run `tki-attest clean` and run again"
+                    .into(),
             ),
             EngineError::TimedOut { .. } => (
                 "run.timeout",

@@ -90,6 +90,8 @@ pub enum Reaction {
     Answer(u16, &'static str),
     /// The proxy answers with these bytes.
     Raw(&'static [u8]),
+    /// The proxy writes what it likes, for as long as the caller listens.
+    Write(fn(&mut dyn Write) -> io::Result<()>),
     /// Nobody answers until the caller goes.
     Silence,
 }
@@ -227,6 +229,7 @@ impl Shared {
             Reaction::Rewrite(change) => self.rewrite(client, &head, change),
             Reaction::Answer(status, body) => answer(&mut client, status, body),
             Reaction::Raw(bytes) => client.write_all(bytes),
+            Reaction::Write(write) => write(&mut client),
             Reaction::Silence => io::copy(&mut client, &mut io::sink()).map(drop),
         }
     }

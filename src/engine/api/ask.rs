@@ -1,5 +1,6 @@
 //! Questions that change nothing, in Docker's words.
 
+use crate::engine::api::dial::Fault;
 use crate::engine::contract::{EngineFacts, LABEL_RUN};
 use bollard::Docker;
 use bollard::errors::Error;
@@ -40,12 +41,40 @@ pub async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
         !labels.is_some_and(|labels| labels.contains_key(LABEL_RUN))
     });
     let volumes = volumes.volumes.unwrap_or_default();
-    Ok(Holdings {
+    let held = Holdings {
         containers: sorted(foreign.filter_map(|container| container.id).collect()),
         networks: sorted(networks.into_iter().filter_map(|net| net.id).collect()),
         volumes: sorted(volumes.into_iter().map(|volume| volume.name).collect()),
         images: sorted(images.into_iter().map(|image| image.id).collect()),
-    })
+    };
+    match within_bounds(&held) {
+        Ok(()) => Ok(held),
+        Err(fault) => Err(std::io::Error::from(fault).into()),
+    }
+}
+
+/// The most bytes of names in an inventory: evidence has two, and a bound of its own.
+/// There is room for thirty thousand objects.
+const MAX_HELD: u64 = 2 << 20;
+
+/// Tells whether an inventory would make evidence that nobody reads.
+pub fn within_bounds(held: &Holdings) -> Result<(), Fault> {
+    let lists = [
+        &held.containers,
+        &held.networks,
+        &held.volumes,
+        &held.images,
+    ];
+    // In JSON every name has a line of its own.
+    let size = |name: &String| name.len() as u64 + 16;
+    let size: u64 = lists.into_iter().flatten().map(size).sum();
+    match size > MAX_HELD {
+        false => Ok(()),
+        true => Err(Fault::Flood {
+            most: MAX_HELD,
+            what: "bytes of names",
+        }),
+    }
 }
 
 /// What the engine says about itself, in our own words.

@@ -1,13 +1,12 @@
 //! Finding the engine, and telling one failure from another.
 
+use crate::engine::api::dial::{Address, Broken, Fault};
 use crate::engine::api::raw::Raw;
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::engine::podman::libpod;
 use bollard::errors::Error;
-use bollard::{ClientVersion, Docker};
-use std::io::ErrorKind;
-use std::os::unix::net::UnixStream;
+use bollard::{BollardRequest, ClientVersion, Docker};
 use std::sync::Mutex;
 
 /// The oldest API that has everything we set: Docker Engine 19.03.
@@ -19,6 +18,9 @@ const REQUEST_SECONDS: u64 = 600;
 
 /// Connects and agrees on an API version.
 pub fn connect(driver: &mut Driver, host: &str) -> Result<Docker, EngineError> {
+    let address = address(host)?;
+    // The client connects late and says little about why it failed.
+    driver.run("connecting", address.knock(host))?;
     // Asking costs the engine more than anything else that is asked of it, and
     // the answer stays the same: further connections of this process reuse it.
     static AGREED: Mutex<Option<(String, ClientVersion)>> = Mutex::new(None);
@@ -28,15 +30,20 @@ pub fn connect(driver: &mut Driver, host: &str) -> Result<Docker, EngineError> {
     if let Some((known, version)) = agreed.as_ref()
         && known == host
     {
-        return client(host, version);
+        return client(&address, host, version);
     }
-    let docker = client(host, bollard::API_DEFAULT_VERSION)?;
+    let docker = client(&address, host, bollard::API_DEFAULT_VERSION)?;
     // Podman answers in the same words, but means other things by some of them.
-    if let Some(socket) = host.strip_prefix("unix://") {
-        let raw = Raw::new(socket, host);
+    if let Address::Unix(_) = address {
+        let raw = Raw::at(address, host);
         match driver.run("GET /_ping", libpod::ping(&raw)) {
             Ok(Some(_)) => return Err(podman_there(host)),
-            Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
+            Err(
+                error @ (EngineError::Interrupted { .. }
+                | EngineError::TimedOut { .. }
+                | EngineError::Flood { .. }
+                | EngineError::Peer { .. }),
+            ) => {
                 return Err(error);
             }
             // What else is wrong shows in the answer to the next question.
@@ -75,35 +82,47 @@ fn podman_there(host: &str) -> EngineError {
     }
 }
 
-/// A client for an address, with a version that is agreed on.
-pub fn client(host: &str, version: &ClientVersion) -> Result<Docker, EngineError> {
-    let address = |why: String| EngineError::Address {
+/// The address that a user gave.
+pub fn address(host: &str) -> Result<Address, EngineError> {
+    Address::parse(host).map_err(|why| EngineError::Address {
         host: host.into(),
         why,
-    };
-    if let Some(path) = host.strip_prefix("unix://") {
-        // The client connects late and says little about why it failed.
-        if let Err(error) = UnixStream::connect(path) {
-            return Err(match error.kind() {
-                ErrorKind::PermissionDenied => EngineError::Permission { host: host.into() },
-                _ => EngineError::Unreachable {
-                    host: host.into(),
-                    reason: error.to_string(),
-                },
-            });
+    })
+}
+
+/// A client for an address, with a version that is agreed on. Errors call it `host`.
+pub fn client(
+    address: &Address,
+    host: &str,
+    version: &ClientVersion,
+) -> Result<Docker, EngineError> {
+    let (base, address) = (address.base(), address.clone());
+    // The library's own connections have no bound on what comes back.
+    let transport = move |request: BollardRequest| {
+        let address = address.clone();
+        async move {
+            address
+                .request(request)
+                .await
+                .map_err(|broken| match broken {
+                    Broken::Connection(error) => Error::from(error),
+                    Broken::Http(error) => Error::from(error),
+                })
         }
-        Docker::connect_with_unix(path, REQUEST_SECONDS, version)
-            .map_err(|error| address(error.to_string()))
-    } else if host.starts_with("tcp://") || host.starts_with("http://") {
-        Docker::connect_with_http(host, REQUEST_SECONDS, version)
-            .map_err(|error| address(error.to_string()))
-    } else {
-        Err(address("only unix:// and tcp:// are supported".into()))
-    }
+    };
+    Docker::connect_with_custom_transport(transport, Some(base), REQUEST_SECONDS, version).map_err(
+        |error| EngineError::Address {
+            host: host.into(),
+            why: error.to_string(),
+        },
+    )
 }
 
 /// The client's error as one of ours.
 pub fn explain(host: &str, request: &str, error: Error) -> EngineError {
+    if let Some(fault) = fault(&error) {
+        return fault.explained(host, request);
+    }
     let (host, request) = (host.to_owned(), request.to_owned());
     match error {
         Error::DockerResponseServerError {
@@ -138,8 +157,17 @@ pub fn explain(host: &str, request: &str, error: Error) -> EngineError {
     }
 }
 
+/// What is wrong with the connection, if that is what went wrong.
+fn fault(error: &Error) -> Option<&Fault> {
+    match error {
+        // The library shows such an error in place of itself, so it is nobody's source.
+        Error::IOError { err } => Fault::within(err),
+        other => Fault::within(other),
+    }
+}
+
 /// An error with everything that caused it.
-fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

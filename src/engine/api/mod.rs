@@ -4,7 +4,9 @@
 pub mod ask;
 pub mod connect;
 pub mod container;
+pub mod dial;
 pub mod groups;
+pub mod meter;
 pub mod names;
 pub mod raw;
 
@@ -12,9 +14,10 @@ use crate::engine::contract::ImageNames;
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
-use bollard::query_parameters::{ImportImageOptions, RemoveContainerOptionsBuilder};
+use bollard::query_parameters::RemoveContainerOptionsBuilder;
 use bollard::{ClientVersion, Docker};
-use futures_util::StreamExt;
+use hyper::Method;
+use raw::Raw;
 use std::time::Duration;
 
 /// A connection to an engine.
@@ -24,6 +27,8 @@ pub struct Api {
     pub driver: Driver,
     /// The client.
     pub docker: Docker,
+    /// The same engine without the client.
+    pub raw: Raw,
     /// The engine's address, as errors name it.
     pub host: String,
 }
@@ -37,21 +42,22 @@ impl Api {
         Ok(Self {
             driver,
             docker,
+            raw: Raw::at(connect::address(&host)?, &host),
             host,
         })
     }
 
-    /// Connects to the engine at `address`, which speaks this version of the
-    /// API. Errors call it `host`.
+    /// Uses an engine that has been greeted and speaks this version of the API.
     pub fn agreed(
-        address: &str,
+        raw: &Raw,
         version: &ClientVersion,
-        host: String,
         limit: Duration,
     ) -> Result<Self, EngineError> {
+        let host = raw.host.clone();
         Ok(Self {
             driver: Self::driver(&host, limit)?,
-            docker: connect::client(address, version)?,
+            docker: connect::client(&raw.address, &host, version)?,
+            raw: raw.clone(),
             host,
         })
     }
@@ -105,17 +111,21 @@ impl Api {
 
     /// Loads an image.
     pub fn load(&mut self, image: &Image) -> Result<(), EngineError> {
-        let docker = self.docker.clone();
-        let archive = image.archive();
-        self.call("POST /images/load", async {
-            let body = bollard::body_full(archive.into());
-            let mut progress =
-                std::pin::pin!(docker.import_image(ImportImageOptions::default(), body, None));
-            while let Some(step) = progress.next().await {
-                step?;
-            }
-            Ok(())
-        })
+        let (raw, archive) = (&self.raw, image.archive());
+        let request = "POST /images/load";
+        // Quiet: nobody looks at how far it is.
+        let asked = raw.ask(Method::POST, "/images/load?quiet=true", Some(archive));
+        let answer = self.driver.run(request, asked)?;
+        // It says that all is well before it begins.
+        match complaint(&answer.body) {
+            None => Ok(()),
+            Some(message) => Err(EngineError::Refused {
+                host: self.host.clone(),
+                request: request.into(),
+                status: answer.status.as_u16(),
+                message: connect::printable(&message),
+            }),
+        }
     }
 
     /// Removes a container.
@@ -133,6 +143,35 @@ impl Api {
             // It is being removed already.
             Err(EngineError::Refused { status: 409, .. }) => Ok(()),
             other => other.map(|_| groups::take_away(id)),
+        }
+    }
+}
+
+/// What an engine complains about in the course of an answer, which has a value on each
+/// line.
+fn complaint(body: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Step {
+        error: Option<String>,
+    }
+    let steps = serde_json::Deserializer::from_slice(body).into_iter::<Step>();
+    steps.flatten().find_map(|step| step.error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::complaint;
+
+    #[test]
+    fn an_answer_that_began_well_may_end_otherwise() {
+        let well = br#"{"stream":"Loaded image: x\n"}"#;
+        for body in [&b""[..], b"Loaded", well, &[&well[..], b"\n"].concat()] {
+            assert_eq!(complaint(body), None);
+        }
+        let bad = br#"{"errorDetail":{"message":"no room"},"error":"no room"}"#;
+        let both = [&well[..], b"\n", bad].concat();
+        for body in [&bad[..], &both] {
+            assert_eq!(complaint(body).as_deref(), Some("no room"));
         }
     }
 }

@@ -1,18 +1,13 @@
-//! One request over a unix socket, for what the client library does not know:
-//! Podman's own API. Answers are bounded.
+//! One request and its whole answer, for what the client library does not know, Podman's
+//! own API, and for answers that it reads as a stream, in which errors lose their cause.
 
-use crate::engine::api::connect::printable;
+use crate::engine::api::connect::{chain, printable};
+use crate::engine::api::dial::{Address, Broken, Fault};
 use crate::engine::error::EngineError;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::client::conn::http1;
 use hyper::{HeaderMap, Method, Request, StatusCode, header};
-use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
-use tokio::net::UnixStream;
-
-/// The most that an answer may have.
-const MAX_ANSWER: usize = 8 << 20;
 
 /// What came back.
 #[derive(Debug)]
@@ -25,13 +20,15 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// A socket, and how errors call the engine behind it.
+/// An engine, and how errors call it.
 #[derive(Clone, Debug)]
 pub struct Raw {
-    /// The socket's path.
+    /// The socket's path; empty if it listens at a port.
     pub socket: String,
     /// The engine's address, as errors name it.
     pub host: String,
+    /// The same, to connect to.
+    pub address: Address,
 }
 
 impl Raw {
@@ -40,6 +37,20 @@ impl Raw {
         Self {
             socket: socket.to_owned(),
             host: host.to_owned(),
+            address: Address::Unix(socket.into()),
+        }
+    }
+
+    /// The engine at this address.
+    pub fn at(address: Address, host: &str) -> Self {
+        let socket = match &address {
+            Address::Unix(path) => path.display().to_string(),
+            Address::Tcp { .. } => String::new(),
+        };
+        Self {
+            socket,
+            host: host.to_owned(),
+            address,
         }
     }
 
@@ -52,46 +63,35 @@ impl Raw {
     ) -> Result<Answer, EngineError> {
         let name = target.split('?').next().unwrap_or_default();
         let request = format!("{method} {name}");
-        let vanished = |reason: String| EngineError::Vanished {
-            host: self.host.clone(),
-            request: request.clone(),
-            reason: printable(&reason),
-        };
-        let stream = UnixStream::connect(&self.socket)
-            .await
-            .map_err(|error| vanished(error.to_string()))?;
-        let exchange = async {
-            let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-            let message = Request::builder()
-                .method(method.clone())
-                .uri(target)
-                .header(header::HOST, "localhost")
-                .header(header::CONTENT_TYPE, "application/json")
-                .body(Full::new(Bytes::from(body.unwrap_or_default())))?;
-            let talk = async {
-                let response = sender.send_request(message).await?;
-                let (head, body) = response.into_parts();
-                let body = Limited::new(body, MAX_ANSWER).collect().await?.to_bytes();
-                Ok(Answer {
-                    status: head.status,
-                    headers: head.headers,
-                    body,
-                })
-            };
-            // The connection has to be driven; its end is not the answer's.
-            let drive = async {
-                let _ = connection.await;
-                std::future::pending().await
-            };
-            tokio::select! {
-                biased;
-                answer = talk => answer,
-                never = drive => never,
-            }
-        };
-        exchange
-            .await
-            .map_err(|error: Box<dyn std::error::Error + Send + Sync>| vanished(error.to_string()))
+        let exchanged = self.exchange(method, target, body).await;
+        exchanged.map_err(|error| match Fault::within(&error) {
+            Some(fault) => fault.explained(&self.host, &request),
+            None => EngineError::Vanished {
+                host: self.host.clone(),
+                request,
+                reason: printable(&chain(&error)),
+            },
+        })
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        target: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, Broken> {
+        let message = Request::builder()
+            .method(method)
+            .uri(target)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(body.unwrap_or_default())))
+            .map_err(std::io::Error::other)?;
+        let (head, body) = self.address.request(message).await?.into_parts();
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body: body.collect().await?.to_bytes(),
+        })
     }
 
     /// Sends a request that must succeed.

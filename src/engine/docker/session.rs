@@ -2,13 +2,20 @@
 
 use super::host_config;
 use crate::engine::api::container::Container;
+use crate::engine::api::names::is_id;
+use crate::engine::api::raw::Raw;
 use crate::engine::api::{Api, connect};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
-use bollard::Docker;
-use bollard::errors::Error;
-use bollard::query_parameters::{CreateContainerOptionsBuilder, WaitContainerOptionsBuilder};
-use futures_util::StreamExt;
+use bollard::query_parameters::CreateContainerOptionsBuilder;
+use hyper::Method;
+use serde::Deserialize;
+
+/// The most bytes of a container's settings: evidence repeats them in several places.
+const MAX_SETTINGS: usize = 1 << 20;
+
+/// The most bytes of a container's description, which becomes a file of the evidence.
+const MAX_DESCRIPTION: usize = 12 << 20;
 
 /// Creates, attaches, starts.
 pub fn launch<'a>(api: &'a mut Api, launch: &Launch) -> Result<Box<dyn Session + 'a>, EngineError> {
@@ -20,39 +27,41 @@ pub fn launch<'a>(api: &'a mut Api, launch: &Launch) -> Result<Box<dyn Session +
     let request = "POST /containers/create";
     let mut container = Container::create(api, &launch.name, request, async {
         match docker.create_container(Some(options), body).await {
-            Ok(created) => Ok(created.id),
+            // It becomes part of every later request.
+            Ok(created) if is_id(&created.id) => Ok(created.id),
+            Ok(_) => Err(EngineError::Vanished {
+                host: host.clone(),
+                request: request.into(),
+                reason: "the id that it gave is none".into(),
+            }),
             Err(error) => Err(connect::explain(&host, request, error)),
         }
     })?;
     container.attach()?;
-    let removal = wait_for_removal(docker.clone(), host.clone(), container.id.clone());
+    let removal = wait_for_removal(container.api.raw.clone(), container.id.clone());
     container.wait_beside(removal);
     container.start()?;
     Ok(Box::new(DockerSession { container }))
 }
 
 /// Waits until the container is removed; gives its status.
-async fn wait_for_removal(
-    docker: Docker,
-    host: String,
-    id: String,
-) -> Result<Option<i64>, EngineError> {
-    let options = WaitContainerOptionsBuilder::new()
-        .condition("removed")
-        .build();
-    let mut answers = std::pin::pin!(docker.wait_container(&id, Some(options)));
-    match answers.next().await {
-        Some(Ok(answer)) => Ok(Some(answer.status_code)),
-        Some(Err(Error::DockerContainerWaitError { code, .. })) => Ok(Some(code)),
-        // It was removed before the engine heard the question.
-        Some(Err(Error::DockerResponseServerError {
-            status_code: 404, ..
-        })) => Ok(None),
-        Some(Err(error)) => {
+async fn wait_for_removal(raw: Raw, id: String) -> Result<Option<i64>, EngineError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Waited {
+        status_code: i64,
+    }
+    let target = format!("/containers/{id}/wait?condition=removed");
+    match raw.ask(Method::POST, &target, None).await {
+        Ok(answer) if answer.body.is_empty() => Ok(Some(-1)),
+        Ok(answer) => {
             let request = "waiting for the container's removal";
-            Err(connect::explain(&host, request, error))
+            let waited: Waited = raw.read(request, &answer.body)?;
+            Ok(Some(waited.status_code))
         }
-        None => Ok(Some(-1)),
+        // It was removed before the engine heard the question.
+        Err(EngineError::Refused { status: 404, .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -67,8 +76,20 @@ impl Session for DockerSession<'_> {
             "GET /containers/json",
             docker.inspect_container(&self.container.id, None),
         )?;
+        let settings = host_config::configured(&found);
+        let description = serde_json::to_string_pretty(&found).unwrap_or_default();
+        let size = serde_json::to_string(&settings).unwrap_or_default().len();
+        for (size, most) in [(size, MAX_SETTINGS), (description.len(), MAX_DESCRIPTION)] {
+            if size > most {
+                return Err(EngineError::Flood {
+                    host: self.container.api.host.clone(),
+                    request: "GET /containers/json".into(),
+                    what: format!("its description has {size} bytes, more than {most}"),
+                });
+            }
+        }
         Ok(Configured {
-            settings: host_config::configured(&found),
+            settings,
             image_id: found.image.clone().unwrap_or_default(),
             oci_runtime: found
                 .host_config
@@ -81,7 +102,7 @@ impl Session for DockerSession<'_> {
                 .and_then(|state| state.pid)
                 .and_then(|pid| i32::try_from(pid).ok())
                 .filter(|pid| *pid > 1),
-            description: serde_json::to_string_pretty(&found).unwrap_or_default(),
+            description,
         })
     }
 

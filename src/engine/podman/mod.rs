@@ -18,8 +18,8 @@ mod told;
 
 pub use place::Place;
 
-use crate::engine::api::Api;
 use crate::engine::api::raw::Raw;
+use crate::engine::api::{Api, ask};
 use crate::engine::contract::{
     Engine, GateKind, ImageNames, LABEL_RUN, Launch, Leftover, Session, Surroundings,
 };
@@ -75,12 +75,19 @@ impl PodmanEngine {
             major_version,
             minor_version,
         };
-        let address = format!("unix://{}", raw.socket);
         Ok(Self {
-            api: Api::agreed(&address, &version, raw.host.clone(), limit)?,
+            api: Api::agreed(raw, &version, limit)?,
             place: Arc::clone(place),
             networks: Networks::default(),
         })
+    }
+
+    /// An inventory, if evidence has room for it.
+    fn bounded(&self, held: Holdings) -> Result<Holdings, EngineError> {
+        match ask::within_bounds(&held) {
+            Ok(()) => Ok(held),
+            Err(fault) => Err(fault.explained(&self.place.raw.host, "the inventory")),
+        }
     }
 }
 
@@ -101,7 +108,7 @@ impl Engine for PodmanEngine {
         let controllers = host.map(Host::controllers_of_a_user);
         Ok(Surroundings {
             facts: facts::facts(&self.place, controllers.as_deref()),
-            holdings: store.holdings(LABEL_RUN),
+            holdings: self.bounded(store.holdings(LABEL_RUN))?,
             tagged: store.tagged(tag),
             held: store.held(image),
         })
@@ -115,12 +122,14 @@ impl Engine for PodmanEngine {
         };
         let (driver, host) = (&mut self.api.driver, &self.place.raw.host);
         held.networks = driver.join("GET /libpod/networks", host, asked)?;
+        *held = self.bounded(std::mem::take(held))?;
         Ok(())
     }
 
     fn holdings(&mut self) -> Result<Holdings, EngineError> {
         let asked = libpod::holdings(&self.place.raw, LABEL_RUN);
-        self.api.driver.run("the inventory", asked)
+        let held = self.api.driver.run("the inventory", asked)?;
+        self.bounded(held)
     }
 
     fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError> {

@@ -3,19 +3,21 @@
 use super::cgroups::crun_refuses;
 use super::libpod::{self, Ping};
 use super::monitors::Monitors;
-use super::service::Service;
+use super::service::{Service, make_namespaces};
 use crate::engine::api::Api;
 use crate::engine::api::raw::Raw;
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::engine::process::find_program;
-use std::io::ErrorKind;
-use std::os::unix::net::UnixStream;
+use crate::files::read_bounded;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The socket of a service that root runs.
 const USUAL_SOCKET: &str = "/run/podman/podman.sock";
+
+/// The longest configuration file that is read.
+const LONGEST_CONFIG: u64 = 1 << 20;
 
 /// A service of Podman's, found or started.
 #[derive(Debug)]
@@ -52,11 +54,21 @@ impl Place {
         }
         let refused = crun_refuses(Path::new("/sys/fs/cgroup"));
         let mut notes = Vec::new();
-        for host in usual_hosts() {
+        for (host, is_given) in usual_hosts() {
             let place = match Self::at(&mut driver, &host) {
                 Ok(place) => place,
-                Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
+                Err(
+                    error @ (EngineError::Interrupted { .. }
+                    | EngineError::TimedOut { .. }
+                    | EngineError::Flood { .. }),
+                ) => {
                     return Err(error);
+                }
+                Err(error @ EngineError::Peer { .. }) if is_given => return Err(error),
+                // A root shell may have kept the runtime directory of the user before.
+                Err(error @ EngineError::Peer { .. }) => {
+                    notes.push(format!("{error}: it is not used"));
+                    continue;
                 }
                 Err(_) => continue,
             };
@@ -97,23 +109,15 @@ impl Place {
                     .into(),
             });
         };
-        let owner = UnixStream::connect(socket)
-            .and_then(|stream| Ok(rustix::net::sockopt::socket_peercred(stream)?))
-            .map_err(|error| match error.kind() {
-                ErrorKind::PermissionDenied => EngineError::Permission { host: host.into() },
-                _ => EngineError::Unreachable {
-                    host: host.into(),
-                    reason: error.to_string(),
-                },
-            })?;
         let raw = Raw::new(socket, host);
+        let owner = driver.run("connecting", raw.address.knock(host))?;
         let ping = driver.run("GET /_ping", libpod::ping(&raw));
         match ping {
             Ok(Some(ping)) => Ok(Self {
                 raw,
                 ping,
                 notes: Vec::new(),
-                rootless: !owner.uid.is_root(),
+                rootless: owner != Some(0),
                 monitors: Monitors::default(),
                 service: None,
             }),
@@ -142,6 +146,9 @@ impl Place {
                 reason: "no Podman service answers, and there is no program `podman`".into(),
                 next: "install podman, or name the socket of its service with --host".into(),
             });
+        }
+        if !rustix::process::geteuid().is_root() {
+            driver.run("podman unshare", make_namespaces())?;
         }
         let service = Service::start(runtime)?;
         let raw = Raw::new(&service.path(), "the Podman service of this run");
@@ -180,15 +187,16 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Addresses at which a service may run without anybody having said so.
-fn usual_hosts() -> Vec<String> {
+/// Addresses at which a service may run, and whether somebody gave the address itself.
+fn usual_hosts() -> Vec<(String, bool)> {
     let in_runtime_folder =
         variable("XDG_RUNTIME_DIR").map(|folder| format!("unix://{folder}/podman/podman.sock"));
-    variable("DOCKER_HOST")
+    let found = in_runtime_folder
         .into_iter()
-        .chain(in_runtime_folder)
         .chain([format!("unix://{USUAL_SOCKET}")])
-        .collect()
+        .map(|host| (host, false));
+    let given = variable("DOCKER_HOST").map(|host| (host, true));
+    given.into_iter().chain(found).collect()
 }
 
 /// Somebody has chosen a runtime for this host, and it stays chosen.
@@ -203,8 +211,8 @@ fn runtime_is_configured() -> bool {
         Some("/etc/containers/containers.conf".into()),
     ];
     files.into_iter().flatten().any(|file| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        text.lines().any(|line| {
+        let text = read_bounded(&file, LONGEST_CONFIG).unwrap_or_default();
+        String::from_utf8_lossy(&text).lines().any(|line| {
             let name = line.split('=').next().unwrap_or_default();
             line.contains('=') && name.trim() == "runtime"
         })

@@ -52,9 +52,6 @@ impl Service {
     /// Starts `podman`, with a runtime if one is named.
     pub fn start(runtime: Option<&str>) -> Result<Self, EngineError> {
         let failed = |error: std::io::Error| unusable(format!("cannot start it: {error}"));
-        if !rustix::process::geteuid().is_root() {
-            make_namespaces();
-        }
         let (listener, socket) = nameless_socket().map_err(failed)?;
         let complaints = tempfile::tempfile().map_err(failed)?;
         let mut command = command(runtime);
@@ -143,11 +140,11 @@ fn unusable(reason: String) -> EngineError {
 /// Has Podman make the namespaces of a user who is not root, which it keeps. A
 /// service that finds none makes them itself and goes there as a second process,
 /// which does not always end with the first. What is wrong the service will say.
-fn make_namespaces() {
+pub async fn make_namespaces() -> Result<(), EngineError> {
     let Some(podman) = find_program(PROGRAM) else {
-        return;
+        return Ok(());
     };
-    let _ = Command::new(podman)
+    let made = Command::new(podman)
         .args(["unshare", "true"])
         .env("PATH", search_path())
         .env_remove("CONTAINER_HOST")
@@ -156,7 +153,21 @@ fn make_namespaces() {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
-        .status();
+        .spawn();
+    // Whoever stops waiting ends it.
+    struct Ended(Child);
+    impl Drop for Ended {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+    if let Ok(mut made) = made.map(Ended) {
+        while let Ok(None) = made.0.try_wait() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    Ok(())
 }
 
 /// A listening socket, and a descriptor to connect to it by.
