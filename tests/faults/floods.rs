@@ -1,7 +1,7 @@
 //! Engines that never answer, or never stop. Fakes are right here: no real engine has so
 //! many callers that it takes no more, or so much to say.
 
-use crate::common::proxy::{Proxy, Reaction, Request};
+use crate::common::proxy::{Proxy, Reaction, Request, Which};
 use crate::common::traces::{nothing_left, nothing_written};
 use crate::common::{Said, attest, said, shared_engine, tool};
 use crate::leftovers::send;
@@ -204,7 +204,7 @@ fn attest_bounded(proxy: &Proxy, out: &Path) -> Said {
 #[test]
 fn an_answer_without_an_end_is_cut_short() {
     let _engine = shared_engine();
-    type Which = fn(&Request) -> bool;
+    type Answer = fn(&mut dyn Write) -> std::io::Result<()>;
     let questions: [(&str, Which); 8] = [
         ("ping", |request| request.target.starts_with("/_ping")),
         ("version", |request| request.target.starts_with("/version")),
@@ -220,7 +220,7 @@ fn an_answer_without_an_end_is_cut_short() {
         ("inspect", Request::is_inspect),
     ];
     for (question, is_it) in questions {
-        let forms: [(&str, fn(&mut dyn Write) -> std::io::Result<()>); 3] = [
+        let forms: [(&str, Answer); 3] = [
             ("to the end of the connection", |to| {
                 write!(to, "{HEAD}\r\n[")?;
                 endless(to, b"\"aaaaaaaaaaaaaaa\",")

@@ -107,7 +107,8 @@ fn own_config(path: &Path, id: &str) -> io::Result<Vec<u8>> {
     for above in folder.ancestors().skip(1) {
         let above = above.symlink_metadata()?;
         // In a sticky directory nobody can replace what is root's or ours.
-        if !is_ours_alone(&above) && !(is_ours(&above) && above.mode() & 0o1000 != 0) {
+        let is_sticky = is_ours(&above) && above.mode() & 0o1000 != 0;
+        if !is_sticky && !is_ours_alone(&above) {
             return Err(refused("another user can write to a directory above it"));
         }
     }
