@@ -122,10 +122,10 @@ impl From<Fault> for io::Error {
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
     /// There is no connection.
-    #[error(transparent)]
+    #[error("{0}")]
     Connection(#[from] io::Error),
     /// What went over it is not HTTP, or ended too early.
-    #[error(transparent)]
+    #[error("{0}")]
     Http(#[from] hyper::Error),
 }
 
