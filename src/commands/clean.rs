@@ -17,8 +17,11 @@ struct Row {
     action: &'static str,
 }
 
-/// Removes containers that carry our label, and scratch directories that no
-/// process holds any more.
+/// What carries our label and is somebody else's stays, with or without `--force`.
+const NOT_OURS: &str = "kept (not ours)";
+
+/// Removes containers of ours, and scratch directories that no process holds any
+/// more.
 pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
     let mut engine = shared::connect(&args.engine)?;
     let now = clock::now();
@@ -29,9 +32,12 @@ pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
             engine.remove(&leftover.id)?;
         }
         let id = leftover.id.get(..12).unwrap_or(&leftover.id);
+        let why = leftover.foreign.map(|why| format!(": {why}"));
         let what = format!(
-            "container {id} of run {} ({})",
-            leftover.run_id, leftover.state
+            "container {id} of run {} ({}){}",
+            leftover.run_id,
+            leftover.state,
+            why.unwrap_or_default()
         );
         rows.push(Row { what, action });
     }
@@ -67,6 +73,9 @@ pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
 }
 
 fn action(leftover: &Leftover, now: u64, args: &CleanArgs) -> &'static str {
+    if leftover.foreign.is_some() {
+        return NOT_OURS;
+    }
     let in_use = leftover.deadline.is_some_and(|deadline| now <= deadline);
     match (in_use && !args.force, args.dry_run) {
         (true, _) => "kept (in use)",

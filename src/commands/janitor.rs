@@ -3,6 +3,7 @@
 use crate::attest::janitor;
 use crate::cli::{Cli, Command, EngineName};
 use crate::commands::shared;
+use crate::engine::Leftover;
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -29,7 +30,8 @@ pub fn main() -> ExitCode {
         let Ok(found) = engine.leftovers() else {
             return false;
         };
-        for leftover in found.iter().filter(|found| found.run_id == run_id) {
+        let of_the_run = |found: &&Leftover| found.foreign.is_none() && found.run_id == run_id;
+        for leftover in found.iter().filter(of_the_run) {
             let _ = engine.remove(&leftover.id);
         }
         true

@@ -36,7 +36,8 @@ pub trait Engine: Send {
         Ok(())
     }
 
-    /// What it holds, without containers that carry our label.
+    /// What it holds, without containers of ours. One that carries our label and is
+    /// otherwise not ours is held.
     fn holdings(&mut self) -> Result<Holdings, EngineError>;
 
     /// The id of the image if it is there, under whichever digest the engine
@@ -57,11 +58,11 @@ pub trait Engine: Send {
     /// How an exec gate is put before a container here.
     fn gate_kind(&self) -> GateKind;
 
-    /// Containers that carry our label, and what is left of some that the engine
-    /// has forgotten.
+    /// Containers that carry our label, ours or not, and what is left of some of ours that
+    /// the engine has forgotten.
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError>;
 
-    /// Removes one of these.
+    /// Removes one of these that is ours.
     fn remove(&mut self, id: &str) -> Result<(), EngineError>;
 }
 
@@ -189,7 +190,7 @@ pub struct Ended {
     pub status: Option<i64>,
 }
 
-/// A container of ours.
+/// A container of ours, or one that looks like it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// Its id.
@@ -200,4 +201,7 @@ pub struct Leftover {
     pub state: String,
     /// Seconds since 1970 after which it is nobody's.
     pub deadline: Option<u64>,
+    /// In what it differs from any container of ours. It is somebody else's then, and
+    /// stays.
+    pub foreign: Option<&'static str>,
 }

@@ -1,12 +1,12 @@
 //! Questions that change nothing, in Docker's words.
 
 use crate::engine::api::dial::Fault;
-use crate::engine::contract::{EngineFacts, LABEL_RUN};
+use crate::engine::contract::EngineFacts;
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::SystemInfo;
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListNetworksOptions, ListVolumesOptions,
+    ListImagesOptionsBuilder, ListNetworksOptions, ListVolumesOptions,
 };
 use tki_evidence::evidence::{Holdings, Runtime};
 
@@ -21,12 +21,10 @@ pub async fn image_id(docker: &Docker, name: &str) -> Result<Option<String>, Err
     }
 }
 
-/// What the engine holds, without containers that carry our label.
+/// What the engine holds beside containers.
 pub async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
-    let all = ListContainersOptionsBuilder::new().all(true).build();
     let every = ListImagesOptionsBuilder::new().all(true).build();
-    let (containers, networks, volumes, images) = tokio::try_join!(
-        docker.list_containers(Some(all)),
+    let (networks, volumes, images) = tokio::try_join!(
         docker.list_networks(None::<ListNetworksOptions>),
         docker.list_volumes(None::<ListVolumesOptions>),
         docker.list_images(Some(every)),
@@ -36,13 +34,9 @@ pub async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
         ids.dedup();
         ids
     };
-    let foreign = containers.into_iter().filter(|container| {
-        let labels = container.labels.as_ref();
-        !labels.is_some_and(|labels| labels.contains_key(LABEL_RUN))
-    });
     let volumes = volumes.volumes.unwrap_or_default();
     let held = Holdings {
-        containers: sorted(foreign.filter_map(|container| container.id).collect()),
+        containers: Vec::new(),
         networks: sorted(networks.into_iter().filter_map(|net| net.id).collect()),
         volumes: sorted(volumes.into_iter().map(|volume| volume.name).collect()),
         images: sorted(images.into_iter().map(|image| image.id).collect()),

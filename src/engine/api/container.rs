@@ -1,6 +1,7 @@
 //! One container, from create to removed.
 
-use crate::engine::api::{Api, connect, groups};
+use crate::engine::api::groups::{self, Maker};
+use crate::engine::api::{Api, connect};
 use crate::engine::contract::Ended;
 use crate::engine::error::EngineError;
 use crate::engine::lines::Lines;
@@ -26,6 +27,8 @@ pub struct Container<'a> {
     lines: Lines,
     complaint: Vec<u8>,
     removed: bool,
+    /// Whose control groups it has.
+    maker: Maker,
 }
 
 impl<'a> Container<'a> {
@@ -33,6 +36,7 @@ impl<'a> Container<'a> {
     /// removed whatever happens.
     pub fn create(
         api: &'a mut Api,
+        maker: Maker,
         name: &str,
         request: &str,
         creating: impl Future<Output = Result<String, EngineError>>,
@@ -44,12 +48,12 @@ impl<'a> Container<'a> {
             Ok(id) => id,
             Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
                 let _ = api.driver.run_clean_up(creating);
-                remove(api, name);
+                remove(api, maker, name);
                 return Err(error);
             }
             // Its answer may have been lost, and not the request.
             Err(error @ EngineError::Vanished { .. }) => {
-                remove(api, name);
+                remove(api, maker, name);
                 return Err(error);
             }
             Err(error) => return Err(error),
@@ -62,6 +66,7 @@ impl<'a> Container<'a> {
             lines: Lines::default(),
             complaint: Vec::new(),
             removed: false,
+            maker,
         })
     }
 
@@ -180,20 +185,18 @@ impl Drop for Container<'_> {
         }
         if !self.removed {
             self.attached = None;
-            remove(self.api, &self.id);
+            remove(self.api, self.maker, &self.id);
         }
     }
 }
 
-/// Removes a container by force and waits until it is gone. Nothing can be done
-/// if the engine does not answer; `clean` finds the container by its label.
-fn remove(api: &mut Api, id: &str) {
+/// Removes a container by force and waits until it is gone; none of its volumes, of which
+/// ours have none. Nothing can be done if the engine does not answer; `clean` finds the
+/// container.
+fn remove(api: &mut Api, maker: Maker, id: &str) {
     let docker = api.docker.clone();
     api.driver.run_clean_up(async {
-        let options = RemoveContainerOptionsBuilder::new()
-            .force(true)
-            .v(true)
-            .build();
+        let options = RemoveContainerOptionsBuilder::new().force(true).build();
         // The engine may be removing it already, which is a conflict.
         for _ in 0..500 {
             match docker.remove_container(id, Some(options.clone())).await {
@@ -204,5 +207,8 @@ fn remove(api: &mut Api, id: &str) {
             }
         }
     });
-    groups::take_away(id);
+    // An engine behind a port is another machine's as far as anybody knows.
+    if api.host.starts_with("unix://") || maker == Maker::Podman {
+        groups::take_away(maker, id);
+    }
 }

@@ -2,12 +2,14 @@
 //! unix socket or a port.
 
 pub mod ask;
+pub mod bundle;
 pub mod connect;
 pub mod container;
 pub mod dial;
 pub mod groups;
 pub mod meter;
 pub mod names;
+pub mod ours;
 pub mod raw;
 
 use crate::engine::contract::ImageNames;
@@ -128,13 +130,10 @@ impl Api {
         }
     }
 
-    /// Removes a container.
+    /// Removes a container, and none of its volumes: ours have none.
     pub fn remove(&mut self, id: &str) -> Result<(), EngineError> {
         let docker = self.docker.clone();
-        let options = RemoveContainerOptionsBuilder::new()
-            .force(true)
-            .v(true)
-            .build();
+        let options = RemoveContainerOptionsBuilder::new().force(true).build();
         let removed = self.look_up(
             "DELETE /containers",
             docker.remove_container(id, Some(options)),
@@ -142,7 +141,7 @@ impl Api {
         match removed {
             // It is being removed already.
             Err(EngineError::Refused { status: 409, .. }) => Ok(()),
-            other => other.map(|_| groups::take_away(id)),
+            other => other.map(drop),
         }
     }
 }

@@ -1,20 +1,21 @@
 //! The Docker Engine, through its API.
 
-mod bundle;
 mod host_config;
+mod listed;
 mod mounts;
 mod session;
 mod shims;
 mod strays;
 
+use crate::engine::api::ours::Described;
 use crate::engine::api::{Api, ask};
 use crate::engine::contract::{
-    Engine, GateKind, ImageNames, LABEL_DEADLINE, LABEL_RUN, Launch, Leftover, Session,
-    Surroundings,
+    Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
 };
 use crate::engine::error::EngineError;
 use crate::image::Image;
-use bollard::query_parameters::ListContainersOptionsBuilder;
+use bollard::Docker;
+use bollard::errors::Error;
 use std::time::Duration;
 use strays::Strays;
 use tki_evidence::evidence::Holdings;
@@ -50,6 +51,19 @@ impl DockerEngine {
     }
 }
 
+/// What the engine holds, without containers of ours. A label alone makes none ours.
+async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
+    let (listed, mut holdings) = tokio::try_join!(listed::all(docker), ask::holdings(docker))?;
+    let foreign = listed.iter().filter(|one| !listed::carries_label(one));
+    let mut ids: Vec<String> = foreign.filter_map(|one| one.id.clone()).collect();
+    let labelled = listed::labelled(docker, &listed).await?.into_iter();
+    ids.extend(labelled.filter(|one| one.run().is_err()).map(|one| one.id));
+    ids.sort();
+    ids.dedup();
+    holdings.containers = ids;
+    Ok(holdings)
+}
+
 impl Engine for DockerEngine {
     fn look_around(&mut self, tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let docker = self.api.docker.clone();
@@ -57,7 +71,7 @@ impl Engine for DockerEngine {
             self.api.call("looking around", async {
                 tokio::try_join!(
                     docker.info(),
-                    ask::holdings(&docker),
+                    holdings(&docker),
                     ask::image_id(&docker, tag),
                     // Image stores disagree on which digest is the id.
                     ask::image_id(&docker, &image.config_digest),
@@ -75,7 +89,7 @@ impl Engine for DockerEngine {
 
     fn holdings(&mut self) -> Result<Holdings, EngineError> {
         let docker = self.api.docker.clone();
-        self.api.call("the inventory", ask::holdings(&docker))
+        self.api.call("the inventory", holdings(&docker))
     }
 
     fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError> {
@@ -100,28 +114,10 @@ impl Engine for DockerEngine {
 
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
         let docker = self.api.docker.clone();
-        let filter = std::collections::HashMap::from([("label", vec![LABEL_RUN])]);
-        let options = ListContainersOptionsBuilder::new()
-            .all(true)
-            .filters(&filter)
-            .build();
-        let found = self
-            .api
-            .call("GET /containers", docker.list_containers(Some(options)))?;
-        let mut found: Vec<Leftover> = found
-            .into_iter()
-            .filter_map(|container| {
-                // The engine filtered already; this is not taken on trust,
-                // because what is returned here is removed.
-                let labels = container.labels?;
-                Some(Leftover {
-                    id: container.id?,
-                    run_id: labels.get(LABEL_RUN)?.clone(),
-                    state: container.state.map(|s| s.to_string()).unwrap_or_default(),
-                    deadline: labels.get(LABEL_DEADLINE).and_then(|at| at.parse().ok()),
-                })
-            })
-            .collect();
+        // Whoever is listed with our label is looked at, and not only what is ours is told.
+        let asked = async { listed::labelled(&docker, &listed::all(&docker).await?).await };
+        let found = self.api.call("GET /containers", asked)?;
+        let mut found: Vec<Leftover> = found.into_iter().map(Described::leftover).collect();
         let host = self.api.host.clone();
         let looked = Strays::look(&docker, &host);
         let (strays, forgotten) = self.api.call("looking for what was forgotten", looked)?;

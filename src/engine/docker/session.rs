@@ -2,6 +2,7 @@
 
 use super::host_config;
 use crate::engine::api::container::Container;
+use crate::engine::api::groups::Maker;
 use crate::engine::api::names::is_id;
 use crate::engine::api::raw::Raw;
 use crate::engine::api::{Api, connect};
@@ -25,7 +26,7 @@ pub fn launch<'a>(api: &'a mut Api, launch: &Launch) -> Result<Box<dyn Session +
         .build();
     let body = host_config::create_body(launch);
     let request = "POST /containers/create";
-    let mut container = Container::create(api, &launch.name, request, async {
+    let mut container = Container::create(api, Maker::Docker, &launch.name, request, async {
         match docker.create_container(Some(options), body).await {
             // It becomes part of every later request.
             Ok(created) if is_id(&created.id) => Ok(created.id),

@@ -2,11 +2,10 @@
 //! killed while it starts a container does not know the shim any more, which then
 //! waits for ever.
 
-use super::bundle::{self, Bundle};
-use crate::engine::api::groups;
+use crate::engine::api::bundle::Bundle;
+use crate::engine::api::groups::{self, Maker};
 use crate::engine::api::names::is_id;
 use crate::engine::held::{Held, value_of};
-use crate::files::read_bounded;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -15,6 +14,12 @@ use tki_evidence::stamp::sha256_hex;
 
 /// What a shim is called: the kernel keeps no more of the name of its program.
 const PROGRAM: &str = "containerd-shim";
+
+/// The file that a shim executes: `containerd-shim` or `containerd-shim-runc-v2`.
+fn is_program(name: &str) -> bool {
+    let version = name.strip_prefix(PROGRAM);
+    version.is_some_and(|version| version.is_empty() || version.starts_with('-'))
+}
 
 /// How long a shim may go on by itself once its container is gone.
 const GRACE: Duration = Duration::from_secs(1);
@@ -47,11 +52,13 @@ impl Shim {
     /// The shim, if this process is one, of a container of ours in this storage.
     fn of(process: Held, storage: &Path) -> Option<Self> {
         let line = Line::read(&process.command_line()?)?;
-        // Its working directory is the bundle. One that was removed has no path.
-        let link = process.folder().join("cwd");
-        let folder = std::fs::read_link(&link).ok()?;
-        let text = read_bounded(&link.join("config.json"), bundle::LONGEST).ok()?;
-        let bundle = Bundle::read(&text).filter(|bundle| bundle.is_in(storage))?;
+        // Its working directory is the bundle, called like the container. One that was
+        // removed has no path.
+        let folder = std::fs::read_link(process.folder().join("cwd")).ok()?;
+        if folder.file_name()?.to_str()? != line.container {
+            return None;
+        }
+        let bundle = Bundle::at(&folder).filter(|bundle| bundle.is_in(storage))?;
         Some(Self {
             process,
             folder,
@@ -84,7 +91,7 @@ impl Shim {
 
 /// Shims of containers of ours in this storage.
 pub fn ours(storage: &Path) -> Vec<Shim> {
-    let shims = Held::all(PROGRAM);
+    let shims = Held::parts(PROGRAM, is_program);
     shims
         .filter_map(|process| Shim::of(process, storage))
         .collect()
@@ -111,7 +118,7 @@ pub fn end(id: &str, storage: &Path) {
     for shim in stray {
         shim.end();
     }
-    groups::take_away(id);
+    groups::take_away(Maker::Docker, id);
 }
 
 impl Line {

@@ -3,14 +3,16 @@
 //! its storage ([`mounts`]). Only what is provably ours and in the storage of this
 //! very engine is looked at.
 
-use super::bundle::is_inspector;
+use super::listed::{self, there};
 use super::mounts::{self, Mount};
 use super::shims;
+use crate::engine::api::bundle::is_inspector;
+use crate::engine::api::groups::{self, Maker};
 use crate::engine::contract::Leftover;
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::{ContainerSummary, DriverData};
-use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder};
+use bollard::query_parameters::ListImagesOptionsBuilder;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,8 +49,7 @@ impl Strays {
         let mut found = Vec::new();
         let mut mounts = Vec::new();
         if !shims.is_empty() || !standing.is_empty() {
-            let all = ListContainersOptionsBuilder::new().all(true).build();
-            let listed = docker.list_containers(Some(all)).await?;
+            let listed = listed::all(docker).await?;
             let ids: Vec<String> = listed.iter().filter_map(|one| one.id.clone()).collect();
             let stray = shims::unlisted(shims, &ids);
             found.extend(stray.iter().map(|shim| Leftover {
@@ -56,6 +57,7 @@ impl Strays {
                 run_id: shim.bundle.run.id.clone(),
                 state: "unlisted".into(),
                 deadline: Some(shim.bundle.run.nobodys_after),
+                foreign: None,
             }));
             mounts = forgotten(docker, standing, &listed).await?;
         }
@@ -64,6 +66,7 @@ impl Strays {
             run_id: "unknown".into(),
             state: "only mounted".into(),
             deadline: mount.nobodys_after(),
+            foreign: None,
         }));
         let storage = Some(storage);
         Ok((Self { storage, mounts }, found))
@@ -76,10 +79,12 @@ impl Strays {
         Some(mount.take_away(storage))
     }
 
-    /// Ends what is left of a container that the engine has removed, or does not know.
+    /// Ends what is left of a container that the engine has removed, or does not know, if
+    /// that engine is of this host.
     pub fn end(&self, id: &str) {
         if let Some(storage) = self.storage.as_deref() {
             shims::end(id, storage);
+            groups::take_away(Maker::Docker, id);
         }
     }
 }
@@ -145,17 +150,6 @@ async fn forgotten(
     }
     mounts.retain(|mount| !claimed.contains(mount.container()));
     Ok(mounts)
-}
-
-/// The answer, or `None` for "no such object".
-fn there<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
-    match answer {
-        Ok(found) => Ok(Some(found)),
-        Err(Error::DockerResponseServerError {
-            status_code: 404, ..
-        }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// The layers of an image, the uppermost first.

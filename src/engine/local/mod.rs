@@ -193,6 +193,7 @@ impl Engine for LocalEngine {
                 id: name,
                 state: "empty control group".into(),
                 deadline: None,
+                foreign: None,
             })
             .collect())
     }

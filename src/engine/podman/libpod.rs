@@ -1,9 +1,8 @@
 //! Podman's own API, as far as it is needed. What it answers is taken apart
 //! leniently: later versions say more.
 
-use crate::engine::api::names::run_of;
 use crate::engine::api::raw::Raw;
-use crate::engine::contract::{ImageNames, LABEL_DEADLINE, LABEL_RUN, Leftover};
+use crate::engine::contract::ImageNames;
 use crate::engine::error::EngineError;
 use hyper::Method;
 use serde::Deserialize;
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 use tki_evidence::evidence::Holdings;
 
 /// The version of the API that is spoken: every Podman from 4.0 on knows it.
-const API: &str = "/v4.0.0/libpod";
+pub(super) const API: &str = "/v4.0.0/libpod";
 
 /// How long Podman may take to see that a container has ended, once its monitor
 /// has.
@@ -119,6 +118,9 @@ pub struct Listed {
     /// Podman's word for its state.
     #[serde(default)]
     pub state: String,
+    /// The id of its image.
+    #[serde(default, rename = "ImageID")]
+    pub image_id: String,
     /// Its status, once it has ended.
     #[serde(default)]
     exit_code: Option<i64>,
@@ -128,29 +130,6 @@ impl Listed {
     /// A label's value.
     pub fn label(&self, name: &str) -> Option<&String> {
         self.labels.as_ref()?.get(name)
-    }
-
-    /// What is to be removed, if it is ours. One that is only in the storage has no
-    /// labels, but its name.
-    pub fn leftover(self) -> Option<Leftover> {
-        let (run_id, deadline) = match self.label(LABEL_RUN) {
-            Some(run_id) => {
-                let deadline = self.label(LABEL_DEADLINE);
-                (run_id.clone(), deadline.and_then(|at| at.parse().ok()))
-            }
-            None if self.state == "storage" => {
-                let mut names = self.names.iter().flatten();
-                let run = names.find_map(|name| run_of(name))?;
-                (run.id, Some(run.nobodys_after))
-            }
-            None => return None,
-        };
-        Some(Leftover {
-            run_id,
-            deadline,
-            state: self.state,
-            id: self.id,
-        })
     }
 
     /// It has ended.
@@ -180,12 +159,12 @@ pub async fn containers_and_storage(raw: &Raw) -> Result<Vec<Listed>, EngineErro
     containers(raw).await
 }
 
-/// What Podman holds, without containers that carry `label`.
-pub async fn holdings(raw: &Raw, label: &str) -> Result<Holdings, EngineError> {
+/// What Podman holds, without containers of ours.
+pub async fn holdings(raw: &Raw) -> Result<Holdings, EngineError> {
     let (held, networks) = tokio::try_join!(store(raw), networks(raw))?;
     Ok(Holdings {
         networks,
-        ..held.holdings(label)
+        ..held.holdings()
     })
 }
 
@@ -215,18 +194,17 @@ pub struct ListedImage {
 /// What is in Podman's store: all that it holds but its networks.
 #[derive(Debug)]
 pub struct Store {
-    containers: Vec<Listed>,
+    /// Without containers of ours.
+    containers: Vec<String>,
     volumes: Vec<String>,
     images: Vec<ListedImage>,
 }
 
 impl Store {
-    /// What it holds, without containers that carry `label`.
-    pub fn holdings(&self, label: &str) -> Holdings {
-        let foreign = self.containers.iter();
-        let foreign = foreign.filter(|container| container.label(label).is_none());
+    /// What it holds, without containers of ours.
+    pub fn holdings(&self) -> Holdings {
         Holdings {
-            containers: sorted(foreign.map(|container| container.id.clone()).collect()),
+            containers: self.containers.clone(),
             networks: Vec::new(),
             volumes: self.volumes.clone(),
             images: sorted(self.images.iter().map(|image| digest(&image.id)).collect()),
@@ -267,7 +245,7 @@ pub async fn store(raw: &Raw) -> Result<Store, EngineError> {
         format!("{API}/images/json?all=true"),
     );
     let (containers, volumes, images) = tokio::try_join!(
-        containers(raw),
+        foreign_containers(raw),
         raw.get::<Option<Vec<Volume>>>(&volumes),
         raw.get::<Option<Vec<ListedImage>>>(&images),
     )?;
@@ -277,6 +255,12 @@ pub async fn store(raw: &Raw) -> Result<Store, EngineError> {
         volumes: sorted(volumes.collect()),
         images: images.unwrap_or_default(),
     })
+}
+
+/// The ids of containers that are not ours.
+async fn foreign_containers(raw: &Raw) -> Result<Vec<String>, EngineError> {
+    let listed = containers(raw).await?;
+    Ok(sorted(super::listed::foreign(raw, &listed).await?))
 }
 
 fn sorted(mut names: Vec<String>) -> Vec<String> {
@@ -359,7 +343,7 @@ pub async fn end(
             Some(_) => pause().await,
         }
     };
-    let target = format!("{API}/containers/{id}?force=true&v=true");
+    let target = format!("{API}/containers/{id}?force=true");
     loop {
         match raw.ask(Method::DELETE, &target, None).await {
             Ok(_) => {
@@ -394,26 +378,6 @@ mod tests {
         {"Id":"9265","RepoTags":["docker.io/library/tki-inspector:attest"],"Digest":"sha256:48cb"},
         {"Id":"1111","RepoTags":["localhost/not-tki-inspector:attest"]}
     ]"#;
-
-    /// As Podman 4.3 answers, cut.
-    const CONTAINERS: &str = r#"[
-        {"Id":"a1","Names":["x"],"Labels":{"dev.tki.attest.run":"r"},"State":"running"},
-        {"Id":"a2","Names":["tki-attest-20261116t113832z-ee16ab8f"],"Labels":null,"State":"storage"},
-        {"Id":"a3","Names":["tki-attest-20261116t113832z-ee16ab8f"],"Labels":null,"State":"running"},
-        {"Id":"a4","Names":["postgres"],"Labels":null,"State":"storage"},
-        {"Id":"a5","Names":null,"State":"storage"}
-    ]"#;
-
-    #[test]
-    fn a_container_is_ours_by_its_label_or_if_it_cannot_have_one_by_its_name() {
-        let listed: Vec<Listed> = serde_json::from_str(CONTAINERS).unwrap();
-        let ours: Vec<Leftover> = listed.into_iter().filter_map(Listed::leftover).collect();
-        let ids: Vec<&str> = ours.iter().map(|one| one.id.as_str()).collect();
-        assert_eq!(ids, ["a1", "a2"]);
-        assert_eq!(ours[0].deadline, None);
-        assert_eq!(ours[1].run_id, "20261116t113832z-ee16ab8f");
-        assert!(ours[1].deadline.is_some());
-    }
 
     #[test]
     fn a_user_has_the_controllers_that_systemd_sets() {

@@ -5,6 +5,7 @@ mod cgroups;
 mod configured;
 mod facts;
 pub mod libpod;
+mod listed;
 mod monitors;
 mod place;
 mod profile;
@@ -21,13 +22,13 @@ pub use place::Place;
 use crate::engine::api::raw::Raw;
 use crate::engine::api::{Api, ask};
 use crate::engine::contract::{
-    Engine, GateKind, ImageNames, LABEL_RUN, Launch, Leftover, Session, Surroundings,
+    Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
 };
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
 use bollard::ClientVersion;
-use libpod::{Host, Listed};
+use libpod::Host;
 use std::sync::Arc;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
@@ -108,7 +109,7 @@ impl Engine for PodmanEngine {
         let controllers = host.map(Host::controllers_of_a_user);
         Ok(Surroundings {
             facts: facts::facts(&self.place, controllers.as_deref()),
-            holdings: self.bounded(store.holdings(LABEL_RUN))?,
+            holdings: self.bounded(store.holdings())?,
             tagged: store.tagged(tag),
             held: store.held(image),
         })
@@ -127,7 +128,7 @@ impl Engine for PodmanEngine {
     }
 
     fn holdings(&mut self) -> Result<Holdings, EngineError> {
-        let asked = libpod::holdings(&self.place.raw, LABEL_RUN);
+        let asked = libpod::holdings(&self.place.raw);
         let held = self.api.driver.run("the inventory", asked)?;
         self.bounded(held)
     }
@@ -158,7 +159,8 @@ impl Engine for PodmanEngine {
         let asked = libpod::containers_and_storage(&self.place.raw);
         let listed = self.api.driver.run("GET /libpod/containers", asked)?;
         let ids: Vec<String> = listed.iter().map(|one| one.id.clone()).collect();
-        let mut found: Vec<Leftover> = listed.into_iter().filter_map(Listed::leftover).collect();
+        let asked = listed::leftovers(&self.place.raw, listed);
+        let mut found = self.api.driver.run("GET /libpod/containers", asked)?;
         let strays = strays::unlisted(&ids);
         if !strays.is_empty() {
             // Another Podman of this user, with another storage, lists its own.

@@ -13,6 +13,11 @@ use std::time::{Duration, Instant};
 /// What a monitor is called.
 pub const PROGRAM: &str = "conmon";
 
+/// The file that a monitor executes.
+pub fn is_program(name: &str) -> bool {
+    name == PROGRAM
+}
+
 /// How long monitors may take to end, all together.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -37,16 +42,20 @@ pub struct Monitor {
 
 impl Monitors {
     /// Remembers a container's monitor. A number that is no monitor's here is
-    /// not followed: it may be one of another machine.
+    /// not followed: it may be one of another machine, or anybody's.
     pub fn watch(&self, pid: i64) -> Option<Arc<Monitor>> {
         let positive = i32::try_from(pid).ok().filter(|pid| *pid > 0);
         let process = Held::named(positive.and_then(Pid::from_raw)?, PROGRAM)?;
+        process.is_part(is_program).then(|| self.remember(process))
+    }
+
+    fn remember(&self, process: Held) -> Arc<Monitor> {
         let monitor = Arc::new(Monitor {
             process,
             idle: AtomicBool::new(false),
         });
         self.list().push(Arc::clone(&monitor));
-        Some(monitor)
+        monitor
     }
 
     /// From now on, what they start for containers that are gone is asked to end.
@@ -128,10 +137,12 @@ mod tests {
         let made = Command::new("mkfifo").arg(place("wait")).status();
         assert!(made.unwrap().success());
         let mut conmon = Command::new(place(PROGRAM)).spawn().unwrap();
-        let (_, podman) = parent_and_child(&conmon, PROGRAM, "podman");
+        let (process, podman) = parent_and_child(&conmon, PROGRAM, "podman");
         let (_, runc) = parent_and_child(&conmon, PROGRAM, "runc");
         let monitors = Monitors::default();
-        let monitor = monitors.watch(i64::from(conmon.id())).unwrap();
+        // A shell that is called like a monitor is none.
+        assert!(monitors.watch(i64::from(conmon.id())).is_none());
+        let monitor = monitors.remember(process);
         let soon = || Instant::now() + Duration::from_secs(60);
         monitors.call_off();
         assert!(!podman.has_ended_by(Instant::now()));

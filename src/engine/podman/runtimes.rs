@@ -2,8 +2,10 @@
 //! forgotten. They are asked by their own commands, and only programs that this
 //! process finds itself are executed.
 
-use crate::engine::api::names::is_id;
+use crate::engine::api::bundle::{Bound, LONGEST, is_unreachable, run_by_sides};
+use crate::engine::api::names::{Run, is_id};
 use crate::engine::process::{find_program, wait_at_most};
+use crate::files::read_beside;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -27,6 +29,10 @@ pub struct State {
     /// Podman's and ours.
     #[serde(default)]
     pub annotations: BTreeMap<String, String>,
+    /// The run of ours whose directories it was given as /in and /out. The runtime's own
+    /// files tell, whatever has become of the bundle.
+    #[serde(skip)]
+    pub run: Option<Run>,
 }
 
 /// Every container of which a runtime knows something, without those that are
@@ -36,17 +42,19 @@ pub fn states(listed: &[String]) -> Vec<State> {
     for name in KNOWN {
         for id in kept(name) {
             if !listed.contains(&id) {
-                found.extend(state(name, &id).filter(|state| state.id == id));
+                found.extend(state(name, &id));
             }
         }
     }
     found
 }
 
-/// Has the runtime that knows the container end it and forget it.
-pub fn forget(id: &str) {
+/// Has the runtime that knows the container end it and forget it, if what the runtime
+/// knows is of a container that is to be ended.
+pub fn forget(id: &str, is_ours: impl Fn(&State) -> bool) {
     for name in KNOWN {
         if kept(name).iter().any(|kept| kept == id)
+            && state(name, id).is_some_and(|state| is_ours(&state))
             && let Some(mut child) = start(name, &["delete", "--force", id], Stdio::null())
         {
             end(&mut child);
@@ -56,7 +64,8 @@ pub fn forget(id: &str) {
 
 /// The ids of the containers of which a runtime keeps something.
 fn kept(name: &str) -> Vec<String> {
-    folder(name).map_or(Vec::new(), |folder| ids_in(&folder))
+    let folder = folder(name).filter(|folder| is_unreachable(folder));
+    folder.map_or(Vec::new(), |folder| ids_in(&folder))
 }
 
 /// Where a runtime keeps what it knows, if Podman does not tell it otherwise.
@@ -80,7 +89,37 @@ fn state(name: &str, id: &str) -> Option<State> {
     let told = end(&mut child);
     let mut text = Vec::new();
     child.stdout.take()?.read_to_end(&mut text).ok()?;
-    told.then(|| serde_json::from_slice(&text).ok())?
+    let state: State = told.then(|| serde_json::from_slice(&text).ok())??;
+    (state.id == id).then(|| State {
+        run: folder(name).and_then(|folder| run(name, &folder.join(id))),
+        ..state
+    })
+}
+
+/// The run whose directories a container has, from the file that its runtime keeps: runc
+/// its own form of the configuration, crun the configuration as it was given.
+fn run(name: &str, folder: &Path) -> Option<Run> {
+    #[derive(Deserialize)]
+    struct Kept {
+        config: Mounts,
+    }
+    #[derive(Deserialize)]
+    struct Mounts {
+        mounts: Vec<Bound>,
+    }
+    let file = folder.join(match name {
+        "runc" => "state.json",
+        _ => "config.json",
+    });
+    if !is_unreachable(folder) || !is_unreachable(&file) {
+        return None;
+    }
+    let text = read_beside(&file, LONGEST).ok()?;
+    let kept = match name {
+        "runc" => serde_json::from_slice::<Kept>(&text).ok()?.config,
+        _ => serde_json::from_slice::<Mounts>(&text).ok()?,
+    };
+    run_by_sides(&kept.mounts)
 }
 
 fn start(name: &str, arguments: &[&str], output: Stdio) -> Option<Child> {
@@ -122,6 +161,44 @@ mod tests {
         }
         assert_eq!(ids_in(folder.path()), [id]);
         assert_eq!(ids_in(Path::new("/nowhere")), [""; 0]);
+    }
+
+    /// As runc 1.1 and crun 1.8 keep it, cut.
+    #[test]
+    fn a_runtimes_own_file_tells_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |mode| {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(folder.path(), mode).unwrap();
+        };
+        place(0o711);
+        let mounts = |id: &str| {
+            format!(
+                r#"{{"mounts":[
+                {{"destination":"/proc","source":"proc","device":"proc"}},
+                {{"destination":"/in","source":"/run/tki-attest-{id}/in","flags":20481}},
+                {{"destination":"/out","source":"/run/tki-attest-{id}/out"}}]}}"#
+            )
+        };
+        let id = "20261116t113832z-ee16ab8f";
+        for (name, file, text) in [
+            ("crun", "config.json", mounts(id)),
+            (
+                "runc",
+                "state.json",
+                format!(r#"{{"config":{}}}"#, mounts(id)),
+            ),
+        ] {
+            std::fs::write(folder.path().join(file), &text).unwrap();
+            assert_eq!(run(name, folder.path()).unwrap().id, id);
+            // Anybody could have written it.
+            place(0o777);
+            assert_eq!(run(name, folder.path()), None);
+            place(0o711);
+            std::fs::write(folder.path().join(file), text.replace(id, "production")).unwrap();
+            assert_eq!(run(name, folder.path()), None);
+        }
     }
 
     /// As runc 1.1 answers, cut.

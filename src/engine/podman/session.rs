@@ -7,6 +7,7 @@ use super::told::{self, Told};
 use super::{Networks, Place, libpod, spec, strays};
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
+use crate::engine::api::groups::Maker;
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub fn launch<'a>(
     let spec = spec::spec(launch, file.as_ref().map(ProfileFile::path));
     let container = Container::create(
         api,
+        Maker::Podman,
         &launch.name,
         "POST /libpod/containers/create",
         libpod::create(raw, &launch.name, spec.to_string().into()),

@@ -2,14 +2,21 @@
 //! middle of something, and what Podman itself then no longer lists: a monitor
 //! that waits for ever, a process that was never started, what the runtime and
 //! the kernel keep about it. Podman is asked first; only what still stands after
-//! that is ended here, and only what has a name or a label of ours.
+//! that is ended here. A monitor's command line says where to look; it is ours if it
+//! executes Podman's monitor for this user on this host, and Podman's or the runtime's own
+//! files tell that the container is.
 
-use super::{monitors, runtimes};
-use crate::engine::api::groups;
+use super::monitors;
+use super::runtimes::{self, State};
+use crate::engine::api::bundle::{Bundle, is_plain};
+use crate::engine::api::groups::{self, Maker};
 use crate::engine::api::names::{Run, is_id, run_of};
-use crate::engine::contract::{LABEL_DEADLINE, LABEL_RUN, Leftover, NAME_PREFIX};
+use crate::engine::api::ours::told;
+use crate::engine::contract::Leftover;
 use crate::engine::held::{Held, value_of};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -38,13 +45,19 @@ pub fn unlisted(listed: &[String]) -> Vec<Stray> {
     monitors.retain(|monitor| !listed.contains(&monitor.watched.container));
     let until = Instant::now() + GRACE;
     monitors.retain(|monitor| !monitor.process.has_ended_by(until));
-    let watched = monitors.into_iter().map(|monitor| monitor.watched);
-    let watched = watched.map(|it| stray(it.container, it.bundle, it.run));
-    let kept = runtimes::states(listed).into_iter().filter_map(|state| {
-        let run = labelled(&state.annotations)?;
-        Some(stray(state.id, state.bundle, run))
+    let states = runtimes::states(listed);
+    let watched = monitors.into_iter().filter_map(|monitor| {
+        let Watched {
+            container, bundle, ..
+        } = monitor.watched;
+        let state = states.iter().find(|state| state.id == container);
+        let run = run_told(&container, &bundle, state)?;
+        (run.id == monitor.watched.run.id).then(|| stray(container, bundle, run))
     });
-    // What the runtime was told is more exact.
+    let kept = states.iter().filter_map(|state| {
+        let run = run_told(&state.id, &state.bundle, Some(state))?;
+        Some(stray(state.id.clone(), state.bundle.clone(), run))
+    });
     let strays = watched.chain(kept);
     let by_id = strays.map(|stray| (stray.leftover.id.clone(), stray));
     by_id.collect::<BTreeMap<_, _>>().into_values().collect()
@@ -57,20 +70,40 @@ fn stray(id: String, bundle: PathBuf, run: Run) -> Stray {
             run_id: run.id,
             state: "unlisted".into(),
             deadline: Some(run.nobodys_after),
+            foreign: None,
         },
         bundle,
     }
 }
 
-/// The run and the deadline of a container, which its runtime was told as well.
-fn labelled(annotations: &BTreeMap<String, String>) -> Option<Run> {
-    let id = annotations.get(LABEL_RUN)?;
-    let run = run_of(&format!("{NAME_PREFIX}{id}")).filter(|run| run.id == *id)?;
-    let nobodys_after = annotations.get(LABEL_DEADLINE)?.parse().ok()?;
-    Some(Run {
-        nobodys_after,
-        ..run
-    })
+/// The run of ours that a container belongs to, by what Podman and the runtime have written
+/// down about it. A monitor or a state that nobody has written anything about is nobody's;
+/// what is written down twice must agree.
+fn run_told(id: &str, bundle: &Path, state: Option<&State>) -> Option<Run> {
+    let parts: Vec<&OsStr> = bundle.iter().rev().take(2).collect();
+    if !is_plain(bundle) || parts != ["userdata", id] {
+        return None;
+    }
+    let by_bundle = match bundle.join("config.json").symlink_metadata() {
+        // Podman may have removed it, and not what the runtime keeps.
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        _ => {
+            let found = Bundle::at(bundle)?;
+            Some(told(&found.annotations).filter(|run| run.id == found.run.id)?)
+        }
+    };
+    let by_state = match state {
+        None => None,
+        Some(state) => {
+            let run = told(&state.annotations)?;
+            let agrees = state.bundle == bundle && state.run.as_ref()?.id == run.id;
+            Some(agrees.then_some(run)?)
+        }
+    };
+    match (by_bundle, by_state) {
+        (Some(one), Some(other)) => (one == other).then_some(one),
+        (one, other) => one.or(other),
+    }
 }
 
 /// Ends what is left of a container of ours that Podman has removed, or cannot
@@ -81,14 +114,21 @@ pub fn end(id: &str) {
     }
     let mut monitors = our_monitors();
     monitors.retain(|monitor| monitor.watched.container == id);
+    let state = runtimes::states(&[])
+        .into_iter()
+        .find(|state| state.id == id);
     let until = Instant::now() + GRACE;
     for monitor in monitors {
-        if !monitor.process.has_ended_by(until) {
+        let run = run_told(id, &monitor.watched.bundle, state.as_ref());
+        let is_its = run.is_some_and(|run| run.id == monitor.watched.run.id);
+        if is_its && !monitor.process.has_ended_by(until) {
             monitor.end();
         }
     }
-    runtimes::forget(id);
-    groups::take_away(id);
+    runtimes::forget(id, |state| {
+        run_told(id, &state.bundle, Some(state)).is_some()
+    });
+    groups::take_away(Maker::Podman, id);
 }
 
 /// A monitor of a container of ours.
@@ -98,7 +138,7 @@ struct Monitor {
     watched: Watched,
 }
 
-/// What a monitor's command line tells.
+/// What a monitor's command line says.
 #[derive(Debug, PartialEq, Eq)]
 struct Watched {
     container: String,
@@ -123,7 +163,7 @@ impl Monitor {
 }
 
 fn our_monitors() -> Vec<Monitor> {
-    let monitors = Held::all(monitors::PROGRAM);
+    let monitors = Held::parts(monitors::PROGRAM, monitors::is_program);
     monitors.filter_map(Monitor::of).collect()
 }
 
@@ -147,10 +187,11 @@ fn watched_by(line: &[u8]) -> Option<Watched> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
     use crate::engine::held::tests::parent_and_child;
     use rustix::process::geteuid;
     use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
 
     const NAME: &str = "tki-attest-20261116t113832z-ee16ab8f";
@@ -210,19 +251,79 @@ mod tests {
         assert_eq!(watched_by(b""), None);
     }
 
+    /// Podman's file about a container, and what a runtime says about it.
     #[test]
-    fn a_runtime_was_told_whose_its_container_is() {
-        let of = |pairs: &[(&str, &str)]| {
-            let pairs = pairs.iter().map(|(n, v)| ((*n).into(), (*v).into()));
-            labelled(&pairs.collect())
+    fn what_is_written_down_tells_the_run_and_must_agree() {
+        let folder = tempfile::tempdir().unwrap();
+        let id = "ab".repeat(32);
+        let run = &NAME[11..];
+        let bundle = folder.path().join(&id).join("userdata");
+        std::fs::create_dir_all(&bundle).unwrap();
+        let file = bundle.join("config.json");
+        let annotations = |run: &str| -> BTreeMap<String, String> {
+            let pairs = [
+                (LABEL_RUN, run),
+                (LABEL_ROLE, "probe"),
+                (LABEL_DEADLINE, "7"),
+            ];
+            pairs.map(|(n, v)| (n.into(), v.into())).into()
         };
-        let (run, deadline) = ((LABEL_RUN, &NAME[11..]), (LABEL_DEADLINE, "7"));
-        let told = of(&[run, deadline]).unwrap();
-        assert_eq!((told.id.as_str(), told.nobodys_after), (run.1, 7));
-        assert_eq!(of(&[run]), None);
-        assert_eq!(of(&[deadline]), None);
-        assert_eq!(of(&[(LABEL_RUN, "mine"), deadline]), None);
-        assert_eq!(of(&[run, (LABEL_DEADLINE, "never")]), None);
+        let write = |run: &str, told: &BTreeMap<String, String>, program: &str| {
+            let side = |side: &str| {
+                let source = format!("/run/tki-attest-{run}/{side}");
+                serde_json::json!({"destination": format!("/{side}"), "source": source})
+            };
+            let config = serde_json::json!({
+                "process": {"args": [program, "probe"]},
+                "root": {"path": "/storage/merged"},
+                "mounts": [side("in"), side("out")],
+                "annotations": told,
+            });
+            std::fs::write(&file, config.to_string()).unwrap();
+        };
+        let state = |run: &str, bundle: &Path| State {
+            id: id.clone(),
+            bundle: bundle.to_owned(),
+            annotations: annotations(run),
+            run: run_of(&format!("tki-attest-{run}")),
+        };
+        let ours = state(run, &bundle);
+        let is_ours = |state: Option<&State>| {
+            let found = run_told(&id, &bundle, state)?;
+            assert_eq!(found.nobodys_after, 7);
+            Some(found.id)
+        };
+        // Nobody has written anything down: the monitor's word is nothing.
+        assert_eq!(is_ours(None), None);
+        // Podman has forgotten it, and the runtime has not.
+        assert_eq!(is_ours(Some(&ours)).as_deref(), Some(run));
+        write(run, &annotations(run), "/tki-inspector");
+        assert_eq!(is_ours(None).as_deref(), Some(run));
+        assert_eq!(is_ours(Some(&ours)).as_deref(), Some(run));
+        let other = "20261116t113832z-ee16ab90";
+        for state in [
+            state(other, &bundle),
+            state(run, Path::new("/elsewhere")),
+            state("production", &bundle),
+        ] {
+            assert_eq!(is_ours(Some(&state)), None, "{state:?}");
+        }
+        for (run, told, program) in [
+            ("production", annotations(run), "/tki-inspector"),
+            (other, annotations(run), "/tki-inspector"),
+            (run, annotations("production"), "/tki-inspector"),
+            (run, BTreeMap::new(), "/tki-inspector"),
+            (run, annotations(run), "/bin/postgres"),
+        ] {
+            write(run, &told, program);
+            assert_eq!(is_ours(None), None, "{run} {told:?} {program}");
+        }
+        // Anybody could have written it.
+        write(run, &annotations(run), "/tki-inspector");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(is_ours(None), None);
+        // It is another container's.
+        assert_eq!(run_told(&"cd".repeat(32), &bundle, None), None);
     }
 
     /// A process called like a monitor, with a child called like a runtime. Both
@@ -255,35 +356,23 @@ mod tests {
         (child, runtime)
     }
 
+    /// Whatever a process calls itself and says: a shell is no monitor, this user's as
+    /// little as another's.
     #[test]
-    fn a_stray_is_ended_and_nothing_of_others() {
-        let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
-        let folder = |number: usize| folders[number].path();
+    fn what_only_looks_like_a_monitor_is_left_alone() {
+        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let id = "c1".repeat(32);
         let us = geteuid();
-        let (mut ours, our_runtime) = impostor(folder(0), us.as_raw(), &id, NAME);
-        let mut foreign = vec![impostor(folder(1), us.as_raw(), &id, "postgres")];
+        let mut forged = vec![impostor(folders[0].path(), us.as_raw(), &id, NAME)];
         if us.is_root() {
-            foreign.push(impostor(folder(2), 58713, &id, NAME));
+            forged.push(impostor(folders[1].path(), 58713, &id, NAME));
         }
-        let is_found = |listed: &[String]| {
-            let found = unlisted(listed);
-            let mut found = found.iter().filter(|stray| stray.leftover.id == id);
-            let stray = found.next()?;
-            assert!(stray.is_in(Path::new("/storage")) && !stray.is_in(Path::new("/stor")));
-            Some(stray.leftover.run_id.clone())
-        };
-        assert_eq!(is_found(&[]).as_deref(), Some(&NAME[11..]));
-        assert_eq!(is_found(std::slice::from_ref(&id)), None);
-        end(&"c2".repeat(32));
-        end("");
-        assert!(ours.try_wait().unwrap().is_none());
+        let found = unlisted(&[]);
+        assert!(!found.iter().any(|stray| stray.leftover.id == id));
         end(&id);
-        let now = Instant::now;
-        assert!(our_runtime.has_ended_by(now()));
-        assert_eq!(ours.wait().unwrap().signal(), Some(9));
-        for (mut monitor, runtime) in foreign {
-            assert!(!runtime.has_ended_by(now()));
+        end("");
+        for (mut monitor, runtime) in forged {
+            assert!(!runtime.has_ended_by(Instant::now()));
             assert!(monitor.try_wait().unwrap().is_none());
             monitor.kill().unwrap();
             monitor.wait().unwrap();

@@ -1,10 +1,13 @@
-//! What containerd was told about a container: `config.json` in its bundle. It tells
-//! whose the container is when Docker no longer does. It is not taken on trust: what
+//! What a runtime was told about a container: `config.json` in its bundle. It tells
+//! whose the container is when the engine no longer does. It is not taken on trust: what
 //! does not look like ours in every respect is somebody else's.
 
 use crate::engine::api::names::{Run, run_of};
 use crate::engine::contract::INSPECTOR;
+use crate::files::read_beside;
 use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 /// The longest description that is read: ours have a seccomp profile each.
@@ -17,13 +20,17 @@ pub struct Bundle {
     pub root: PathBuf,
     /// The run that it belongs to.
     pub run: Run,
+    /// What Podman passes on of its labels. Docker passes on none.
+    pub annotations: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
 struct Config {
     process: Process,
     root: Root,
-    mounts: Vec<Mount>,
+    mounts: Vec<Bound>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -36,10 +43,14 @@ struct Root {
     path: PathBuf,
 }
 
-#[derive(Deserialize)]
-struct Mount {
-    destination: String,
-    source: Option<PathBuf>,
+/// Something that a container sees of the host.
+#[derive(Debug, Deserialize)]
+pub struct Bound {
+    /// Where the container sees it.
+    pub destination: String,
+    /// What it is on the host.
+    #[serde(default)]
+    pub source: Option<PathBuf>,
 }
 
 impl Bundle {
@@ -50,12 +61,25 @@ impl Bundle {
         let [program, argument] = config.process.args.as_slice() else {
             return None;
         };
-        let is_inspector = is_inspector(program) && argument == "probe";
-        let scratch = config.side("/in", "in")?;
-        let together = config.side("/out", "out")? == scratch;
-        let run = run_of(scratch.file_name()?.to_str()?)?;
-        let root = config.root.path.clone();
-        (is_inspector && together && is_plain(&root)).then_some(Self { root, run })
+        let is_inspector = is_inspector(program) && argument == ARGUMENT;
+        let run = run_by_sides(&config.mounts)?;
+        let root = config.root.path;
+        let annotations = config.annotations;
+        (is_inspector && is_plain(&root)).then_some(Self {
+            root,
+            run,
+            annotations,
+        })
+    }
+
+    /// The same of the file in a bundle's directory, which nobody but root and this user
+    /// may have written.
+    pub fn at(folder: &Path) -> Option<Self> {
+        let file = folder.join("config.json");
+        if !is_unreachable(folder) || !is_unreachable(&file) {
+            return None;
+        }
+        Self::read(&read_beside(&file, LONGEST).ok()?)
     }
 
     /// It was made by the engine whose storage this is.
@@ -64,16 +88,37 @@ impl Bundle {
     }
 }
 
-impl Config {
-    /// The directory whose entry of that name is bound there, and nothing else is.
-    fn side(&self, destination: &str, name: &str) -> Option<&Path> {
-        let is_there = |mount: &&Mount| mount.destination == destination;
-        let mut found = self.mounts.iter().filter(is_there);
-        let source = found.next()?.source.as_deref()?;
-        let fits = found.next().is_none() && is_plain(source);
-        let fits = fits && source.file_name().is_some_and(|last| last == name);
-        source.parent().filter(|_| fits)
-    }
+/// What the inspector is told to do, in each container of ours.
+pub const ARGUMENT: &str = "probe";
+
+/// The run whose directory holds both what is bound to /in and what is bound to /out.
+pub fn run_by_sides(mounts: &[Bound]) -> Option<Run> {
+    let scratch = side(mounts, "/in", "in")?;
+    let together = side(mounts, "/out", "out")? == scratch;
+    let names = scratch.iter().filter_map(|name| name.to_str());
+    let mut runs = names.filter_map(run_of);
+    let run = runs.next()?;
+    (together && runs.next().is_none()).then_some(run)
+}
+
+/// The directory whose entry of that name is bound there, and nothing else is.
+fn side<'a>(mounts: &'a [Bound], destination: &str, name: &str) -> Option<&'a Path> {
+    let is_there = |mount: &&Bound| mount.destination == destination;
+    let mut found = mounts.iter().filter(is_there);
+    let source = found.next()?.source.as_deref()?;
+    let fits = found.next().is_none() && is_plain(source);
+    let fits = fits && source.file_name().is_some_and(|last| last == name);
+    source.parent().filter(|_| fits)
+}
+
+/// It is there, no link, and nobody but root and this user may write to it.
+pub fn is_unreachable(path: &Path) -> bool {
+    let us = rustix::process::geteuid().as_raw();
+    let found = std::fs::symlink_metadata(path);
+    found.is_ok_and(|found| {
+        let is_plain = !found.file_type().is_symlink();
+        is_plain && [0, us].contains(&found.uid()) && found.mode() & 0o022 == 0
+    })
 }
 
 /// The program is the inspector.
@@ -82,7 +127,7 @@ pub fn is_inspector(program: &str) -> bool {
 }
 
 /// Absolute, and without a way up.
-fn is_plain(path: &Path) -> bool {
+pub fn is_plain(path: &Path) -> bool {
     let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
     path.is_absolute() && path.components().all(is_plain)
 }

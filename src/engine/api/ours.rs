@@ -1,0 +1,226 @@
+//! Whose a container is that an engine lists. Labels come with an image, so that a
+//! container of anybody's may carry ours: a label says what to look at. A container is
+//! ours if everything that this tool gives one is there and agrees.
+
+use crate::engine::api::bundle::{ARGUMENT, Bound, is_inspector, run_by_sides};
+use crate::engine::api::names::{Run, run_of};
+use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
+use std::collections::BTreeMap;
+
+/// Labels.
+pub type Labels = BTreeMap<String, String>;
+
+/// A container as its engine describes it.
+#[derive(Clone, Debug, Default)]
+pub struct Described {
+    /// Its id.
+    pub id: String,
+    /// Its name. Docker puts a stroke before it.
+    pub name: String,
+    /// The engine's word for its state.
+    pub state: String,
+    /// Its own labels and those of its image.
+    pub labels: Labels,
+    /// What it executes, with the arguments.
+    pub program: Vec<String>,
+    /// The engine removes it when it has ended.
+    pub auto_remove: bool,
+    /// What is mounted in it.
+    pub mounts: Vec<Mounted>,
+    /// The image that it was made from, if the engine still has it.
+    pub image: Option<ImageDescribed>,
+}
+
+/// Something that is mounted in a container.
+#[derive(Clone, Debug, Default)]
+pub struct Mounted {
+    /// `bind`, `volume`, `tmpfs`.
+    pub kind: String,
+    /// On the host.
+    pub source: String,
+    /// In the container.
+    pub destination: String,
+}
+
+/// An image as its engine describes it.
+#[derive(Clone, Debug, Default)]
+pub struct ImageDescribed {
+    /// Labels that each of its containers gets.
+    pub labels: Labels,
+    /// What each of its containers executes.
+    pub entrypoint: Vec<String>,
+}
+
+impl ImageDescribed {
+    /// It is one for the inspector, and gives its containers no label of ours.
+    pub fn is_for_the_inspector(&self) -> bool {
+        let labels = [LABEL_RUN, LABEL_ROLE, LABEL_DEADLINE];
+        let is_inspectors = matches!(self.entrypoint.as_slice(), [one] if is_inspector(one));
+        is_inspectors && !labels.iter().any(|label| self.labels.contains_key(*label))
+    }
+}
+
+/// What the labels of a container of ours tell: its run, and when it is nobody's.
+pub fn told(labels: &Labels) -> Option<Run> {
+    let id = labels.get(LABEL_RUN)?;
+    let run = run_of(&format!("{NAME_PREFIX}{id}")).filter(|run| run.id == *id)?;
+    let nobodys_after = labels.get(LABEL_DEADLINE)?.parse().ok()?;
+    let role = labels.get(LABEL_ROLE)?;
+    ROLES.contains(&role.as_str()).then_some(Run {
+        nobodys_after,
+        ..run
+    })
+}
+
+/// What a container of a run is for: the run itself, or a control of it.
+const ROLES: [&str; 2] = ["probe", "control"];
+
+/// The role that a container with this name has. A control is called by its name as well.
+fn role(name: &str, run: &Run) -> &'static str {
+    ROLES[usize::from(name.len() > NAME_PREFIX.len() + run.id.len())]
+}
+
+impl Described {
+    /// The run of ours that it belongs to, or in what it differs from any container that
+    /// this tool makes.
+    pub fn run(&self) -> Result<Run, &'static str> {
+        let name = self.name.strip_prefix('/').unwrap_or(&self.name);
+        let run = run_of(name).ok_or("it is not named like a container of a run")?;
+        let has_role = |label: &String| label == role(name, &run);
+        let told = told(&self.labels)
+            .filter(|told| told.id == run.id && self.labels.get(LABEL_ROLE).is_some_and(has_role));
+        let told = told.ok_or("its labels do not agree with its name")?;
+        if !matches!(self.program.as_slice(), [one, two] if is_inspector(one) && two == ARGUMENT) {
+            return Err("it does not execute the inspector");
+        }
+        if !self.auto_remove {
+            return Err("it stays when it has ended");
+        }
+        if self.mounts.iter().any(|mount| mount.kind == "volume") {
+            return Err("it has a volume");
+        }
+        let binds = self.mounts.iter().filter(|mount| mount.kind == "bind");
+        let binds: Vec<Bound> = binds.map(Mounted::bound).collect();
+        if run_by_sides(&binds).is_none_or(|found| found.id != run.id) {
+            return Err("its /in and /out are not those of its run");
+        }
+        match &self.image {
+            None => Err("its image is gone"),
+            Some(image) if !image.is_for_the_inspector() => Err("its image is not ours"),
+            Some(_) => Ok(told),
+        }
+    }
+
+    /// What `clean` is told about it.
+    pub fn leftover(self) -> Leftover {
+        let run = self.run();
+        Leftover {
+            run_id: match &run {
+                Ok(run) => run.id.clone(),
+                Err(_) => self.labels.get(LABEL_RUN).cloned().unwrap_or_default(),
+            },
+            deadline: run.as_ref().ok().map(|run| run.nobodys_after),
+            foreign: run.err(),
+            state: self.state,
+            id: self.id,
+        }
+    }
+}
+
+impl Mounted {
+    fn bound(&self) -> Bound {
+        Bound {
+            destination: self.destination.clone(),
+            source: Some(self.source.clone().into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "20261116t144406z-c1e21157";
+
+    fn ours(control: &str) -> Described {
+        let name = format!("{NAME_PREFIX}{ID}{control}");
+        let role = if control.is_empty() {
+            "probe"
+        } else {
+            "control"
+        };
+        let labels = [(LABEL_RUN, ID), (LABEL_ROLE, role), (LABEL_DEADLINE, "7")];
+        let side = |side: &str| Mounted {
+            kind: "bind".into(),
+            source: format!("/run/{name}/{side}"),
+            destination: format!("/{side}"),
+        };
+        Described {
+            id: "ab".repeat(32),
+            state: "running".into(),
+            labels: labels.map(|(n, v)| (n.into(), v.into())).into(),
+            program: ["/tki-inspector", "probe"].map(Into::into).into(),
+            auto_remove: true,
+            mounts: vec![side("in"), side("out"), Mounted::default()],
+            image: Some(ImageDescribed {
+                labels: Labels::new(),
+                entrypoint: vec!["/tki-inspector".into()],
+            }),
+            name: format!("/{name}"),
+        }
+    }
+
+    #[test]
+    fn what_this_tool_makes_is_ours() {
+        for control in ["", "-network"] {
+            let run = ours(control).run().unwrap();
+            assert_eq!((run.id.as_str(), run.nobodys_after), (ID, 7));
+            let leftover = ours(control).leftover();
+            assert_eq!((leftover.foreign, leftover.deadline), (None, Some(7)));
+        }
+        let mut podmans = ours("");
+        podmans.name = podmans.name[1..].to_owned();
+        assert!(podmans.run().is_ok());
+    }
+
+    #[test]
+    fn whatever_differs_is_somebody_elses() {
+        type Change = fn(&mut Described);
+        let changes: [Change; 20] = [
+            |c| c.name = "postgres".into(),
+            |c| c.name = format!("//{NAME_PREFIX}{ID}"),
+            |c| c.name = format!("/{NAME_PREFIX}production"),
+            |c| c.name = c.name.replace("c1e21157", "c1e21158"),
+            |c| c.name.push_str("-network"),
+            |c| drop(c.labels.insert(LABEL_RUN.into(), "x".into())),
+            |c| drop(c.labels.insert(LABEL_ROLE.into(), "control".into())),
+            |c| drop(c.labels.insert(LABEL_DEADLINE.into(), "never".into())),
+            |c| drop(c.labels.remove(LABEL_RUN)),
+            |c| drop(c.labels.remove(LABEL_ROLE)),
+            |c| drop(c.labels.remove(LABEL_DEADLINE)),
+            |c| c.program = vec!["/bin/postgres".into()],
+            |c| c.program.push("x".into()),
+            |c| c.auto_remove = false,
+            |c| c.mounts[2].kind = "volume".into(),
+            |c| drop(c.mounts.remove(0)),
+            |c| c.mounts[1].source = "/srv/out".into(),
+            |c| c.mounts[0].kind = "volume".into(),
+            |c| c.image = None,
+            |c| c.image.as_mut().unwrap().entrypoint.push("probe".into()),
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut container = ours("");
+            change(&mut container);
+            assert!(container.run().is_err(), "{number}");
+            let leftover = container.leftover();
+            assert!(leftover.foreign.is_some() && leftover.deadline.is_none());
+        }
+        // A label that comes with the image was not given by this tool.
+        for label in [LABEL_RUN, LABEL_ROLE, LABEL_DEADLINE] {
+            let mut container = ours("");
+            let image = container.image.as_mut().unwrap();
+            image.labels.insert(label.into(), "7".into());
+            assert_eq!(container.run(), Err("its image is not ours"));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Containers that the engine lists with our label, and whose they are.
+
+use crate::engine::api::ours::{Described, ImageDescribed, Mounted};
+use crate::engine::contract::LABEL_RUN;
+use bollard::Docker;
+use bollard::errors::Error;
+use bollard::models::{ContainerInspectResponse, ContainerSummary, ImageInspect};
+use bollard::query_parameters::ListContainersOptionsBuilder;
+use std::collections::HashMap;
+
+/// Every container.
+pub async fn all(docker: &Docker) -> Result<Vec<ContainerSummary>, Error> {
+    let options = ListContainersOptionsBuilder::new().all(true).build();
+    docker.list_containers(Some(options)).await
+}
+
+/// It carries our label, by whomever it was given.
+pub fn carries_label(container: &ContainerSummary) -> bool {
+    let labels = container.labels.as_ref();
+    labels.is_some_and(|labels| labels.contains_key(LABEL_RUN))
+}
+
+/// Those of the containers that carry our label, as the engine describes them. One that
+/// is gone by now is left out.
+pub async fn labelled(
+    docker: &Docker,
+    listed: &[ContainerSummary],
+) -> Result<Vec<Described>, Error> {
+    let labelled = listed.iter().filter(|one| carries_label(one));
+    let mut found = Vec::new();
+    for id in labelled.filter_map(|one| one.id.as_deref()) {
+        let Some(container) = there(docker.inspect_container(id, None).await)? else {
+            continue;
+        };
+        let image = container.image.as_deref().unwrap_or_default();
+        let image = there(docker.inspect_image(image).await)?;
+        // What is removed is what was listed, whatever the description says.
+        found.push(Described {
+            id: id.to_owned(),
+            ..describe(container, image)
+        });
+    }
+    Ok(found)
+}
+
+fn describe(container: ContainerInspectResponse, image: Option<ImageInspect>) -> Described {
+    let config = container.config.unwrap_or_default();
+    let mounts = container.mounts.unwrap_or_default().into_iter();
+    let program = container.path.into_iter();
+    let state = container.state.and_then(|state| state.status);
+    Described {
+        id: container.id.unwrap_or_default(),
+        name: container.name.unwrap_or_default(),
+        state: state.map(|status| status.to_string()).unwrap_or_default(),
+        labels: sorted(config.labels),
+        program: program.chain(container.args.unwrap_or_default()).collect(),
+        auto_remove: container
+            .host_config
+            .and_then(|host| host.auto_remove)
+            .unwrap_or(false),
+        mounts: mounts
+            .map(|mount| Mounted {
+                kind: mount.typ.map(|kind| kind.to_string()).unwrap_or_default(),
+                source: mount.source.unwrap_or_default(),
+                destination: mount.destination.unwrap_or_default(),
+            })
+            .collect(),
+        image: image.map(|image| {
+            let config = image.config.unwrap_or_default();
+            ImageDescribed {
+                labels: sorted(config.labels),
+                entrypoint: config.entrypoint.unwrap_or_default(),
+            }
+        }),
+    }
+}
+
+fn sorted(labels: Option<HashMap<String, String>>) -> crate::engine::api::ours::Labels {
+    labels.into_iter().flatten().collect()
+}
+
+/// The answer, or `None` for "no such object".
+pub fn there<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::DockerResponseServerError {
+            status_code: 404, ..
+        }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

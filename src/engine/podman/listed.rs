@@ -1,0 +1,191 @@
+//! Containers that Podman lists with our label, or keeps in its storage under a name of
+//! ours, and whose they are.
+
+use super::libpod::{self, API, Listed};
+use crate::engine::api::names::run_of;
+use crate::engine::api::ours::{Described, ImageDescribed, Labels, Mounted};
+use crate::engine::api::raw::Raw;
+use crate::engine::contract::{LABEL_RUN, Leftover};
+use crate::engine::error::EngineError;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// Those of the containers that are ours or look like it. One that is gone by now is left
+/// out.
+pub async fn leftovers(raw: &Raw, listed: Vec<Listed>) -> Result<Vec<Leftover>, EngineError> {
+    let mut found = Vec::new();
+    for container in listed {
+        if container.label(LABEL_RUN).is_some() {
+            let described = describe(raw, &container).await?;
+            found.extend(described.map(Described::leftover));
+        } else if let Some(leftover) = stored(&container) {
+            let image = image(raw, &container.image_id).await?;
+            let is_ours = image.is_some_and(|image| image.is_for_the_inspector());
+            found.push(Leftover {
+                foreign: (!is_ours).then_some("its image is not ours"),
+                ..leftover
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// The ids of those of the containers that are somebody else's. One that carries our label
+/// and is gone by now is nobody's.
+pub async fn foreign(raw: &Raw, listed: &[Listed]) -> Result<Vec<String>, EngineError> {
+    let mut ids = Vec::new();
+    for container in listed {
+        let is_foreign = match container.label(LABEL_RUN) {
+            None => true,
+            Some(_) => {
+                let described = describe(raw, container).await?;
+                described.is_some_and(|described| described.run().is_err())
+            }
+        };
+        if is_foreign {
+            ids.push(container.id.clone());
+        }
+    }
+    Ok(ids)
+}
+
+/// What Podman knows only from its storage has no labels, but its name.
+fn stored(container: &Listed) -> Option<Leftover> {
+    if container.state != "storage" {
+        return None;
+    }
+    let mut names = container.names.iter().flatten();
+    let run = names.find_map(|name| run_of(name))?;
+    Some(Leftover {
+        id: container.id.clone(),
+        run_id: run.id,
+        state: container.state.clone(),
+        deadline: Some(run.nobodys_after),
+        foreign: None,
+    })
+}
+
+/// A container as Podman describes it, as far as is needed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Inspected {
+    name: String,
+    path: String,
+    args: Option<Vec<String>>,
+    image: String,
+    mounts: Option<Vec<InspectedMount>>,
+    config: InspectedConfig,
+    host_config: InspectedHost,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct InspectedMount {
+    r#type: String,
+    source: String,
+    destination: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct InspectedConfig {
+    labels: Option<Labels>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct InspectedHost {
+    auto_remove: bool,
+}
+
+/// Asks for a container that is listed; `None` if it is gone.
+async fn describe(raw: &Raw, listed: &Listed) -> Result<Option<Described>, EngineError> {
+    let target = format!("{API}/containers/{}/json", listed.id);
+    let Some(found) = there::<Inspected>(raw, &target).await? else {
+        return Ok(None);
+    };
+    let mounts = found.mounts.unwrap_or_default().into_iter();
+    Ok(Some(Described {
+        // What is removed is what was listed, whatever the description says.
+        id: listed.id.clone(),
+        name: found.name,
+        state: listed.state.clone(),
+        labels: found.config.labels.unwrap_or_default(),
+        program: [found.path]
+            .into_iter()
+            .chain(found.args.unwrap_or_default())
+            .collect(),
+        auto_remove: found.host_config.auto_remove,
+        mounts: mounts
+            .map(|mount| Mounted {
+                kind: mount.r#type,
+                source: mount.source,
+                destination: mount.destination,
+            })
+            .collect(),
+        image: image(raw, &found.image).await?,
+    }))
+}
+
+/// Asks for an image; `None` if it is gone.
+async fn image(raw: &Raw, id: &str) -> Result<Option<ImageDescribed>, EngineError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Image {
+        config: Option<Config>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Config {
+        #[serde(default)]
+        labels: Option<Labels>,
+        #[serde(default)]
+        entrypoint: Option<Vec<String>>,
+    }
+    // It becomes part of the request.
+    let digest = libpod::digest(id);
+    let Some(hex) = digest.strip_prefix("sha256:") else {
+        return Ok(None);
+    };
+    if hex.is_empty() || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(None);
+    }
+    let found: Option<Image> = there(raw, &format!("{API}/images/{hex}/json")).await?;
+    let config = found.map(|image| image.config.unwrap_or_default());
+    Ok(config.map(|config| ImageDescribed {
+        labels: config.labels.unwrap_or_default(),
+        entrypoint: config.entrypoint.unwrap_or_default(),
+    }))
+}
+
+/// The answer, or `None` for "no such object".
+async fn there<T: DeserializeOwned>(raw: &Raw, target: &str) -> Result<Option<T>, EngineError> {
+    match raw.get(target).await {
+        Err(EngineError::Refused { status: 404, .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Podman 4.3 answers, cut.
+    const CONTAINERS: &str = r#"[
+        {"Id":"a1","Names":["x"],"Labels":{"dev.tki.attest.run":"r"},"State":"running"},
+        {"Id":"a2","Names":["tki-attest-20261116t113832z-ee16ab8f"],"Labels":null,"State":"storage"},
+        {"Id":"a3","Names":["tki-attest-20261116t113832z-ee16ab8f"],"Labels":null,"State":"running"},
+        {"Id":"a4","Names":["postgres"],"Labels":null,"State":"storage"},
+        {"Id":"a5","Names":null,"State":"storage"}
+    ]"#;
+
+    #[test]
+    fn only_what_cannot_have_a_label_is_known_by_its_name() {
+        let listed: Vec<Listed> = serde_json::from_str(CONTAINERS).unwrap();
+        let found: Vec<Leftover> = listed.iter().filter_map(stored).collect();
+        let ids: Vec<&str> = found.iter().map(|one| one.id.as_str()).collect();
+        assert_eq!(ids, ["a2"]);
+        assert_eq!(found[0].run_id, "20261116t113832z-ee16ab8f");
+        assert!(found[0].deadline.is_some());
+    }
+}
