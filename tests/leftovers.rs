@@ -7,6 +7,8 @@ mod anywhere;
 mod clean;
 /// What Podman has forgotten.
 mod forgotten;
+/// What only looks like a part of ours.
+mod impostors;
 /// SIGINT and SIGTERM at every stage.
 mod interrupted;
 /// `kill -9` of the tool, and of the engine.

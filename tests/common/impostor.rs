@@ -56,7 +56,7 @@ fn main() {
 "#;
 
 /// The program, compiled once for all tests.
-fn program() -> &'static PathBuf {
+pub fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = PROGRAM.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
@@ -181,6 +181,16 @@ impl Bystanders {
             docker(&arguments);
         }
         bystanders
+    }
+
+    /// The name of the container that runs.
+    pub fn running(&self) -> String {
+        format!("{}-running", self.name)
+    }
+
+    /// The image of both.
+    pub fn image(&self) -> String {
+        format!("{}:1", self.name)
     }
 
     /// Everything that the engine says about them.

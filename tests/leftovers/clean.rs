@@ -65,34 +65,78 @@ fn a_created_container_stays_after_kill_9_until_it_is_cleaned() {
 }
 
 #[test]
-fn clean_removes_nothing_that_does_not_carry_our_label() {
+fn clean_removes_nothing_that_is_not_ours() {
     let _engine = whole_engine();
     let bystanders = Bystanders::new();
     let before = bystanders.described();
     let foreign = format!("/run/tki-attest-not-ours-{}", std::process::id());
     fs::create_dir(&foreign).unwrap();
     fs::write(Path::new(&foreign).join("file"), "somebody's").unwrap();
-    // One of a run whose time limit passed long ago, and one that does not say.
-    let names = ["old", "undated"].map(|n| format!("tki-test-{n}-{}", std::process::id()));
     run(tool().args(["build", "--load"])).succeeded();
-    for (name, label) in names.iter().zip(["dev.tki.attest.deadline=1", "x=y"]) {
-        let run_label = format!("--label=dev.tki.attest.run={name}");
-        let label = format!("--label={label}");
-        let fixed = ["create", "--pids-limit=8", "--network=none", "--name", name];
-        docker(&[&fixed[..], &[&run_label, &label, "tki-inspector:attest"]].concat());
-    }
+    // One of a run whose time limit passed long ago, and one that says so and is otherwise
+    // nobody's of ours: label and name alone make none.
+    let folder = tempfile::tempdir().unwrap();
+    let id = format!("20200101t000000z-{:08x}", std::process::id());
+    let old = Labelled::create(&folder, &format!("tki-attest-{id}"), &id, true);
+    let name = format!("tki-test-undated-{}", std::process::id());
+    let undated = Labelled::create(&folder, &name, &name, false);
     let host = format!("unix://{ENGINE_SOCKET}");
     let printed = clean(&host, &["--format", "json"]);
     let file_stays = Path::new(&foreign).join("file").is_file();
     fs::remove_dir_all(&foreign).unwrap();
     assert!(file_stays, "a directory without a run's lock is not ours");
     let rows: Value = serde_json::from_str(&printed).unwrap();
-    for name in &names {
-        let about = |row: &&Value| row["what"].as_str().unwrap().contains(name.as_str());
+    for (one, action) in [(&old, "removed"), (&undated, "kept (not ours)")] {
+        let about = |row: &&Value| row["what"].as_str().unwrap().contains(&one.run);
         let row = rows.as_array().unwrap().iter().find(about);
-        assert_eq!(row.unwrap()["action"], "removed", "{rows}");
-        let filter = format!("name=^{name}$");
-        assert_eq!(docker(&["ps", "-aq", "--filter", &filter]), "");
+        assert_eq!(row.unwrap()["action"], action, "{rows}");
+        assert_eq!(one.is_there(), action != "removed");
     }
     assert_eq!(bystanders.described(), before);
+}
+
+/// A container that carries our label; removed when dropped.
+struct Labelled {
+    name: String,
+    run: String,
+}
+
+impl Labelled {
+    /// Made as this tool makes one, or with no more than the label.
+    fn create(folder: &tempfile::TempDir, name: &str, run: &str, like_ours: bool) -> Self {
+        let mut words: Vec<String> = ["create", "--pids-limit=8", "--network=none", "--name"]
+            .map(str::to_owned)
+            .into();
+        words.extend([name.into(), format!("--label=dev.tki.attest.run={run}")]);
+        if like_ours {
+            for label in ["role=probe", "deadline=1"] {
+                words.push(format!("--label=dev.tki.attest.{label}"));
+            }
+            for side in ["in", "out"] {
+                let path = folder.path().join(name).join(side);
+                fs::create_dir_all(&path).unwrap();
+                let path = path.display();
+                words.push(format!("--mount=type=bind,source={path},target=/{side}"));
+            }
+            words.push("--rm".into());
+        }
+        words.extend(["tki-inspector:attest", "probe"].map(str::to_owned));
+        docker(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        Self {
+            name: name.into(),
+            run: run.into(),
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        let filter = format!("name=^{}$", self.name);
+        !docker(&["ps", "-aq", "--filter", &filter]).is_empty()
+    }
+}
+
+impl Drop for Labelled {
+    fn drop(&mut self) {
+        let mut remove = std::process::Command::new("docker");
+        let _ = remove.args(["rm", "-f", &self.name]).output();
+    }
 }

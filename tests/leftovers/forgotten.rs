@@ -11,12 +11,28 @@ use tki_attest::clock;
 struct Podman(Storage);
 
 impl Podman {
-    /// A container that waits to be started, and its monitor.
-    fn waiting(&self, name: &str) -> Waiting {
+    /// A container that waits to be started, and its monitor. The runtime is told that it
+    /// is of this run, as the tool does it; Podman is not.
+    fn waiting(&self, name: &str, run: &str) -> Waiting {
         let fixed = "create --network none --ipc none --pids-limit 8 --ulimit nofile=64:64 \
-                     --ulimit nproc=64:64 --name";
-        let mut arguments: Vec<&str> = fixed.split_whitespace().collect();
-        arguments.extend([name, "tki-inspector:attest", "probe"]);
+                     --ulimit nproc=64:64 --rm";
+        let mut arguments: Vec<String> = fixed.split_whitespace().map(str::to_owned).collect();
+        let deadline = match run.starts_with("2020") {
+            true => 1,
+            false => clock::now() + 600,
+        };
+        let run_label = format!("run={run}");
+        for label in [&run_label, "role=probe", &format!("deadline={deadline}")] {
+            arguments.push(format!("--annotation=dev.tki.attest.{label}"));
+        }
+        for side in ["in", "out"] {
+            let path = self.0.folder.join(format!("tki-attest-{run}")).join(side);
+            fs::create_dir_all(&path).unwrap();
+            let path = path.display();
+            arguments.push(format!("--mount=type=bind,source={path},target=/{side}"));
+        }
+        arguments.extend(["--name", name, "tki-inspector:attest", "probe"].map(str::to_owned));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let id = self.0.podman(&arguments);
         self.0.podman(&["init", name]);
         let waiting = Waiting { id };
@@ -87,10 +103,13 @@ fn clean_ends_what_podman_has_forgotten_and_only_what_is_ours() {
     let today: String = clock::rfc3339(clock::now())
         .to_lowercase()
         .replace(['-', ':'], "");
-    let stored = podman.waiting("tki-attest-20200101t000000z-00000001");
-    let unlisted = podman.waiting("tki-attest-20200101t000000z-00000002-network");
-    let young = podman.waiting(&format!("tki-attest-{today}-00000003"));
-    let bystanders = ["tki-attest-production", "postgres"].map(|name| podman.waiting(name));
+    let named = |run: &str| podman.waiting(&format!("tki-attest-{run}"), run);
+    let stored = named("20200101t000000z-00000001");
+    let second = "20200101t000000z-00000002";
+    let unlisted = podman.waiting(&format!("tki-attest-{second}-network"), second);
+    let young = named(&format!("{today}-00000003"));
+    let bystanders =
+        ["tki-attest-production", "postgres"].map(|name| podman.waiting(name, "production"));
     // Without labels none is ours for as long as Podman knows them.
     assert_eq!(podman.clean(&["--force"]), "nothing to clean\n");
 
