@@ -178,7 +178,8 @@ fn the_interface_gets_its_address_whatever_its_number() {
             "link", "add", "name", &near, "type", "veth", "peer", "name", &far,
         ]);
     }
-    tki_attest::attest::interface::add(pid).unwrap();
+    let namespace = fs::File::open(format!("/proc/{pid}/ns/net")).unwrap();
+    tki_attest::attest::interface::add_to(namespace).unwrap();
     let addresses = inside(&["-o", "-4", "address"]);
     let ours: Vec<&str> = addresses
         .lines()

@@ -12,3 +12,5 @@ mod files;
 mod floods;
 /// Sockets of other users.
 mod peers;
+/// Engines that name a process which is not the container's.
+mod processes;

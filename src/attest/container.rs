@@ -1,5 +1,6 @@
 //! One container, from launch to end: the run's own and every control's.
 
+use crate::attest::first::{First, Marks};
 use crate::attest::interface;
 use crate::attest::janitor::Janitor;
 use crate::attest::outside;
@@ -53,6 +54,8 @@ pub struct Job<'a> {
     pub swap_limit: bool,
     /// Limits that the engine cannot set.
     pub lacks: &'a [&'static str],
+    /// Why the engine is taken for another machine's, if it is.
+    pub elsewhere: Option<&'a str>,
     /// Probes to run.
     pub probes: Vec<String>,
     /// When the run, with all its containers, must have ended.
@@ -256,6 +259,7 @@ fn talk(
     progress: Option<&mut Progress>,
 ) -> Result<Talk, Failure> {
     let mut transcript = Transcript::new();
+    let marks = Marks::new(&scratch.input(), job.lacks);
     let Some(line) = session.receive()? else {
         return Err(ended_early(session, "before it said anything"));
     };
@@ -272,11 +276,11 @@ fn talk(
         other => other?,
     };
     let outside = match job.control {
-        None => outside::look(configured.pid),
+        None => First::find(&configured, &marks).and_then(|first| outside::look(&first)),
         Some(_) => Err("controls are not looked at".into()),
     };
     if job.relaxations.contains(&Relaxation::Interface) {
-        add_interface(configured.pid)?;
+        add_interface(job, &configured, &marks)?;
     }
     if let Some(progress) = progress {
         progress.stage("probe");
@@ -353,10 +357,17 @@ fn challenge(job: &Job, missing: Vec<String>, scratch: &Scratch) -> Challenge {
     }
 }
 
-fn add_interface(pid: Option<i32>) -> Result<(), Failure> {
-    let added = pid
-        .ok_or_else(|| std::io::Error::other("the engine does not tell its process id"))
-        .and_then(interface::add);
+/// Puts an interface into the container's network namespace, on an engine of this host
+/// alone: elsewhere its process id is the number of a process of ours, or of nobody.
+fn add_interface(job: &Job, configured: &Configured, marks: &Marks) -> Result<(), Failure> {
+    let elsewhere = configured.elsewhere.as_deref().or(job.elsewhere);
+    let first = match elsewhere {
+        Some(why) => Err(format!("{why}, which may be another machine")),
+        None => First::find(configured, marks),
+    };
+    let added = first
+        .map_err(std::io::Error::other)
+        .and_then(|first| interface::add(&first));
     added.map_err(|error| {
         Failure::blocked(
             "control.network",

@@ -3,6 +3,7 @@
 //! else, with an address reserved for documentation. It goes with the
 //! namespace. Spoken in netlink, because no other tool need be installed.
 
+use crate::attest::first::First;
 use crate::attest::visitor::{self, Errand};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -31,13 +32,17 @@ const FAR: &str = "tki1";
 const ADDRESS: [u8; 4] = [192, 0, 2, 2];
 const PREFIX: u8 = 24;
 
-/// Puts the pair into the network namespace of a process. Only a thread of its
+/// Puts the pair into the network namespace of a container. Only a thread of its
 /// own goes there, or a visitor; this one stays where it is.
-pub fn add(pid: i32) -> io::Result<()> {
+pub fn add(first: &First) -> io::Result<()> {
     if visitor::is_needed() {
-        return visitor::send(Errand::Interface, pid).map(drop);
+        return visitor::send(Errand::Interface, first).map(drop);
     }
-    let namespace = File::open(format!("/proc/{pid}/ns/net"))?;
+    add_to(first.network()?)
+}
+
+/// Puts the pair into a network namespace.
+pub fn add_to(namespace: File) -> io::Result<()> {
     let made = std::thread::spawn(move || -> io::Result<()> {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
         make()

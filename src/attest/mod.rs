@@ -9,6 +9,7 @@ pub mod bundle;
 pub mod canary;
 pub mod container;
 pub mod controls;
+pub mod first;
 pub mod interface;
 pub mod janitor;
 pub mod outside;

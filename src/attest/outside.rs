@@ -1,31 +1,23 @@
 //! The outside witness: while the inspector waits for its go, the host reads
 //! what the kernel says about the container's first process.
 
+use crate::attest::first::First;
 use crate::attest::visitor::{self, Errand};
-use crate::engine::contract::INSPECTOR;
 use crate::engine::group_limits;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tki_evidence::evidence::OutsideFacts;
 
 /// Kinds of namespaces.
 const KINDS: &[&str] = &["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
 
 /// What the host saw, or why it could not look.
-pub fn look(pid: Option<i32>) -> Result<OutsideFacts, String> {
-    let pid = pid.ok_or("the engine does not tell the container's process id")?;
-    let proc = PathBuf::from(format!("/proc/{pid}"));
+pub fn look(first: &First) -> Result<OutsideFacts, String> {
+    let proc = first.folder();
     let read = |name: &str| {
         fs::read_to_string(proc.join(name)).map_err(|error| format!("{name}: {error}"))
     };
-    // Another process could have this id where the engine is another machine's.
-    if read("comm")
-        .map(|name| name.trim_end() != INSPECTOR)
-        .unwrap_or(true)
-    {
-        return Err("the container's process is not one of this host's".into());
-    }
-    Ok(OutsideFacts {
+    let facts = OutsideFacts {
         status: read("status")?,
         mountinfo: read("mountinfo")?,
         net_dev: read("net/dev")?,
@@ -34,12 +26,17 @@ pub fn look(pid: Option<i32>) -> Result<OutsideFacts, String> {
         gid_map: read("gid_map")?,
         namespaces: namespaces(&proc)?,
         descriptors: if visitor::is_needed() {
-            visitor::send(Errand::Descriptors, pid).map_err(|error| format!("fd: {error}"))?
+            visitor::send(Errand::Descriptors, first).map_err(|error| format!("fd: {error}"))?
         } else {
             descriptors(&proc)?
         },
         cgroup: cgroup_limits(&read("cgroup")?),
-    })
+    };
+    // Otherwise another process could have had its number meanwhile.
+    match first.is_there() {
+        true => Ok(facts),
+        false => Err("the container's process ended while it was looked at".into()),
+    }
 }
 
 /// The namespaces that this tool itself is in.

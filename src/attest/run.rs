@@ -8,10 +8,11 @@ use crate::attest::venue::Proofs;
 use crate::attest::{controls, outside, venue};
 use crate::clock;
 use crate::engine::gate::GateChoice;
-use crate::engine::{Engine, EngineError, ImageNames};
+use crate::engine::{Engine, EngineError, EngineFacts, ImageNames};
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::report::progress::Progress;
+use crate::report::text::printable;
 use crate::sandbox::command_line::{Client, command_line};
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
@@ -149,6 +150,7 @@ pub fn attest(
     profile.limits.cpu_millis = profile.limits.cpu_millis.min(facts.cpus * 750);
     profile.limits.nproc = profile.limits.nproc.min(most_processes(&facts.runtime));
     // Rounded up: until then the container is ours.
+    let elsewhere = elsewhere(&facts);
     let nobodys_after = clock::now() + time_left(plan.deadline, "the launch")?.as_secs() + 1;
     let job = Job {
         run_id: &run_id,
@@ -162,6 +164,7 @@ pub fn attest(
         profile: &profile,
         swap_limit: facts.swap_limit,
         lacks: &facts.lacks,
+        elsewhere: elsewhere.as_deref(),
         probes: catalogue::required(plan.controls || plan.limits)
             .map(|probe| probe.id.into())
             .collect(),
@@ -241,6 +244,23 @@ pub fn attest(
         run_id: run_id.clone(),
     };
     Ok(Bundle::new(recorded))
+}
+
+/// Why the engine is taken for another machine's, if what it says about its host is not
+/// true of this one. A socket may lead anywhere.
+fn elsewhere(facts: &EngineFacts) -> Option<String> {
+    let here = rustix::system::uname();
+    let [name, kernel] = [here.nodename(), here.release()].map(|text| text.to_string_lossy());
+    let (its_name, its_kernel) = (&facts.host_name, &facts.runtime.kernel);
+    (*its_name != name || *its_kernel != kernel).then(|| {
+        format!(
+            "the engine says that it runs on {} (Linux {}), and this is {} (Linux {})",
+            printable(its_name, 64),
+            printable(its_kernel, 64),
+            printable(&name, 64),
+            printable(&kernel, 64)
+        )
+    })
 }
 
 /// The highest limit of processes that can be set. Whoever launches as this user

@@ -4,13 +4,12 @@
 //! host: it may look at the container's descriptors, and put an interface into its
 //! network namespace.
 
+use crate::attest::first::First;
 use crate::attest::{interface, outside};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::fs::File;
 use std::io::{Error, Result};
 use std::os::fd::AsFd;
-use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 /// The first argument that makes this tool a visitor. Not for people.
 pub const ARGUMENT: &str = "internal-visitor";
@@ -34,13 +33,20 @@ pub fn is_needed() -> bool {
     !rustix::process::geteuid().is_root()
 }
 
-/// Sends a visitor to the container with this first process; gives what it read.
-pub fn send(errand: Errand, pid: i32) -> Result<String> {
+/// Sends a visitor to the container with this first process; gives what it read. It gets
+/// the process as it is held, so that it cannot come to another one's.
+pub fn send(errand: Errand, first: &First) -> Result<String> {
     let name = ERRANDS.iter().find(|(_, known)| *known == errand);
     let name = name.map_or("", |(name, _)| *name);
+    let (device, number) = first.input.unwrap_or_default();
     let output = Command::new("/proc/self/exe")
-        .args([ARGUMENT, name, &pid.to_string()])
-        .stdin(Stdio::null())
+        .args([ARGUMENT, name])
+        .args([
+            first.pid().to_string(),
+            device.to_string(),
+            number.to_string(),
+        ])
+        .stdin(first.as_fd().try_clone_to_owned()?)
         .output()?;
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     if output.status.success() {
@@ -52,15 +58,18 @@ pub fn send(errand: Errand, pid: i32) -> Result<String> {
 
 /// The visitor's whole life.
 pub fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(2).take(3).collect();
-    let [name, pid] = arguments.as_slice() else {
+    let arguments: Vec<String> = std::env::args().skip(2).take(5).collect();
+    let [name, pid, device, number] = arguments.as_slice() else {
         return ExitCode::from(2);
     };
     let errand = ERRANDS.iter().find(|(known, _)| known == name);
-    let (Some((_, errand)), Ok(pid)) = (errand, pid.parse::<u32>()) else {
+    let (Some((_, errand)), Ok(pid)) = (errand, pid.parse()) else {
         return ExitCode::from(2);
     };
-    match visit(*errand, pid) {
+    let (Ok(device), Ok(number)) = (device.parse(), number.parse()) else {
+        return ExitCode::from(2);
+    };
+    match visit(*errand, pid, (device, number)) {
         Ok(text) => {
             println!("{text}");
             ExitCode::SUCCESS
@@ -72,16 +81,19 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn visit(errand: Errand, pid: u32) -> Result<String> {
-    let process = Path::new("/proc").join(pid.to_string());
-    let user = File::open(process.join("ns/user"))?;
-    let network = File::open(process.join("ns/net"))?;
+fn visit(errand: Errand, pid: i32, input: (u64, u64)) -> Result<String> {
+    let first = First::handed(pid, rustix::stdio::stdin(), input)?;
+    let user = first.namespace("user")?;
+    let network = first.network();
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
+    // From here on this process may look.
+    first.has_our_input()?;
     match errand {
         Errand::Interface => {
+            let network = network?;
             move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
             interface::make().map(|()| String::new())
         }
-        Errand::Descriptors => outside::descriptors(&process).map_err(Error::other),
+        Errand::Descriptors => outside::descriptors(&first.folder()).map_err(Error::other),
     }
 }

@@ -179,6 +179,10 @@ pub struct Configured {
     pub oci_runtime: Option<String>,
     /// The process id of the container's init, if the engine tells it.
     pub pid: Option<i32>,
+    /// What the container's control groups are called, where the engine makes any.
+    pub group: String,
+    /// Why the engine is taken for another machine's, if it is.
+    pub elsewhere: Option<String>,
     /// The engine's own description, verbatim.
     pub description: String,
 }

@@ -61,7 +61,10 @@ async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
     ids.sort();
     ids.dedup();
     holdings.containers = ids;
-    Ok(holdings)
+    match ask::within_bounds(&holdings) {
+        Ok(()) => Ok(holdings),
+        Err(fault) => Err(std::io::Error::from(fault).into()),
+    }
 }
 
 impl Engine for DockerEngine {

@@ -89,7 +89,11 @@ impl Session for DockerSession<'_> {
                 });
             }
         }
+        let host = &self.container.api.host;
+        let is_far = !host.starts_with("unix://");
         Ok(Configured {
+            group: self.container.id.clone(),
+            elsewhere: is_far.then(|| format!("the engine is at {host}")),
             settings,
             image_id: found.image.clone().unwrap_or_default(),
             oci_runtime: found

@@ -283,6 +283,8 @@ impl Session for LocalSession<'_> {
         let mut settings = settings.clone();
         kernel::read_back(*pid, &mut settings, &self.ulimits);
         Ok(Configured {
+            group: self.name.clone(),
+            elsewhere: None,
             settings,
             image_id: self.image_id.clone(),
             oci_runtime: None,

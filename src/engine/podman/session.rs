@@ -131,6 +131,8 @@ impl Session for PodmanSession<'_> {
             .as_ref()
             .map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
         Ok(Configured {
+            group: self.container.id.clone(),
+            elsewhere: None,
             settings: configured::settings(&described, &told.oci, profile),
             image_id: libpod::digest(&described.image),
             pid: i32::try_from(described.state.pid)

@@ -1,0 +1,211 @@
+//! The container's first process. Its number is the engine's word, and a number says
+//! little: the engine may be another machine's, or lie. So the process is held first, and
+//! then this host's kernel must show that it is the container's.
+
+use crate::engine::Configured;
+use crate::engine::contract::INSPECTOR;
+use crate::engine::held::{Held, is_same};
+use rustix::process::Pid;
+use std::fs::{self, File};
+use std::io::{Error, Result};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What a process must have to be the container's first.
+#[derive(Debug)]
+pub struct Marks {
+    /// The host's side of /in, before the container was made.
+    input: Option<Identity>,
+    /// The engine makes control groups for its containers.
+    has_groups: bool,
+}
+
+impl Marks {
+    /// Of a container with this directory of the host's as /in, on an engine that cannot
+    /// set these limits.
+    pub fn new(input: &Path, lacks: &[&str]) -> Self {
+        let limits = ["pids", "memory", "cpu"];
+        Self {
+            input: fs::metadata(input)
+                .ok()
+                .map(|found| (found.dev(), found.ino())),
+            has_groups: !limits.iter().all(|limit| lacks.contains(limit)),
+        }
+    }
+}
+
+/// A directory, by device and number.
+type Identity = (u64, u64);
+
+/// The container's first process, held.
+#[derive(Debug)]
+pub struct First {
+    process: Held,
+    /// The host's side of /in.
+    pub input: Option<Identity>,
+}
+
+impl First {
+    /// The process that the engine names, if this host's kernel shows that it is the
+    /// container's; otherwise why it is not taken for it.
+    pub fn find(configured: &Configured, marks: &Marks) -> std::result::Result<Self, String> {
+        const NOT_HERE: &str = "the container's process is not one of this host's";
+        let pid = configured.pid.and_then(Pid::from_raw);
+        let pid = pid.ok_or("the engine does not tell the container's process id")?;
+        let process = Held::of(pid).ok_or(NOT_HERE)?;
+        let first = Self {
+            process,
+            input: marks.input,
+        };
+        let read = |name: &str| fs::read_to_string(first.folder().join(name));
+        if read("comm").map_or(true, |name| name.trim_end() != INSPECTOR) {
+            return Err(NOT_HERE.into());
+        }
+        let membership = read("cgroup").map_err(|error| format!("cgroup: {error}"))?;
+        if marks.has_groups && !is_in(&membership, &configured.group) {
+            return Err(format!(
+                "process {} is in no control group of the container's",
+                first.process.pid()
+            ));
+        }
+        // A user's own container shows its root to a visitor alone.
+        if rustix::process::geteuid().is_root() {
+            first.has_our_input().map_err(|error| error.to_string())?;
+        }
+        match first.is_there() {
+            true => Ok(first),
+            false => Err(NOT_HERE.into()),
+        }
+    }
+
+    /// What a visitor was handed: the process by its number, which `held` has held since
+    /// somebody looked at it.
+    pub fn handed(pid: i32, held: BorrowedFd, input: Identity) -> Result<Self> {
+        let process = Pid::from_raw(pid).and_then(Held::of);
+        let process = process.ok_or_else(gone)?;
+        // Both are the same process if the one that was held first has not ended.
+        let first = Self {
+            process,
+            input: Some(input),
+        };
+        match crate::engine::process::wait_for(held, Instant::now()) {
+            true => Err(gone()),
+            false => Ok(first),
+        }
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> i32 {
+        self.process.pid()
+    }
+
+    /// What the kernel shows about it.
+    pub fn folder(&self) -> PathBuf {
+        self.process.folder()
+    }
+
+    /// It has not ended: what was read of it since it was held is its own.
+    pub fn is_there(&self) -> bool {
+        !self.process.has_ended_by(Instant::now())
+    }
+
+    /// What it sees as /in is the directory of this run.
+    pub fn has_our_input(&self) -> Result<()> {
+        let theirs = fs::metadata(self.folder().join("root/in"))?;
+        match self.input {
+            Some(ours) if ours == (theirs.dev(), theirs.ino()) => Ok(()),
+            _ => Err(Error::other(format!(
+                "process {} does not see the /in of this run",
+                self.pid()
+            ))),
+        }
+    }
+
+    /// Its network namespace, which must be neither ours nor the host's.
+    pub fn network(&self) -> Result<File> {
+        let namespace = self.namespace("net")?;
+        let found = namespace.metadata()?;
+        for other in ["/proc/self/ns/net", "/proc/1/ns/net"] {
+            match fs::metadata(other) {
+                Ok(other) if !is_same(&found, &other) => {}
+                // Only root may look at process 1; in a namespace of the host's nobody else
+                // may make anything.
+                Err(_) if other.contains("/1/") && !rustix::process::geteuid().is_root() => {}
+                _ => {
+                    return Err(Error::other(format!(
+                        "process {} has no network namespace of its own",
+                        self.pid()
+                    )));
+                }
+            }
+        }
+        Ok(namespace)
+    }
+
+    /// One of its namespaces.
+    pub fn namespace(&self, kind: &str) -> Result<File> {
+        let file = File::open(self.folder().join("ns").join(kind))?;
+        match self.is_there() {
+            true => Ok(file),
+            false => Err(gone()),
+        }
+    }
+}
+
+impl AsFd for First {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.process.as_fd()
+    }
+}
+
+fn gone() -> Error {
+    Error::other("the container's process is gone")
+}
+
+/// One of the groups in a `/proc/PID/cgroup` is called by this name, as engines and systemd
+/// do: `NAME`, `libpod-NAME`, `docker-NAME.scope`.
+fn is_in(membership: &str, name: &str) -> bool {
+    let paths = membership
+        .lines()
+        .filter_map(|line| line.splitn(3, ':').nth(2));
+    let mut groups = paths.flat_map(|path| path.split('/'));
+    !name.is_empty()
+        && groups.any(|group| {
+            let group = group.strip_suffix(".scope").unwrap_or(group);
+            let short = ["docker-", "libpod-"]
+                .iter()
+                .find_map(|p| group.strip_prefix(p));
+            group == name || short == Some(name)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_known_by_the_containers_name() {
+        let id = "ab".repeat(32);
+        for path in [
+            format!("8:pids:/docker/{id}"),
+            format!("8:pids:/\n0::/system.slice/docker-{id}.scope"),
+            format!("0::/machine.slice/libpod-{id}.scope/container"),
+            format!("1:cpu:/libpod_parent/libpod-{id}"),
+            format!("0::/../../docker/{id}"),
+        ] {
+            assert!(is_in(&path, &id), "{path}");
+            assert!(!is_in(&path, &"cd".repeat(32)), "{path}");
+            assert!(!is_in(&path, ""), "{path}");
+        }
+        for path in [
+            format!("0::/docker/x{id}"),
+            format!("0:{id}:/"),
+            "0::/".into(),
+        ] {
+            assert!(!is_in(&path, &id), "{path}");
+        }
+        assert!(is_in("3:memory:/tki-attest-x", "tki-attest-x"));
+    }
+}
