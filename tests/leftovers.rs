@@ -11,6 +11,8 @@ mod forgotten;
 mod impostors;
 /// SIGINT and SIGTERM at every stage.
 mod interrupted;
+/// Keepers whose gate breaks, or whose tool is gone.
+mod keepers;
 /// `kill -9` of the tool, and of the engine.
 mod killed;
 /// What Docker has forgotten.

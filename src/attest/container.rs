@@ -182,11 +182,25 @@ fn attempt(
         }
         (other, _) => other?,
     };
-    let talk = talk(session.as_mut(), job, &mut scratch, progress)?;
-    let ended = session.finish()?;
+    let talked = talk(session.as_mut(), job, &mut scratch, progress)
+        .and_then(|talk| Ok((talk, session.finish()?)));
     let own_gate = session.gate();
     drop(session);
-    let mut gate = doorway.map_or(own_gate, Doorway::close);
+    let closed = doorway.map_or(own_gate, Doorway::close);
+    let mut gate = closed.report;
+    // Whatever else came of it: nobody watched the container to its end.
+    if closed.broken {
+        return Err(Failure::blocked(
+            "gate.broken",
+            format!(
+                "the exec gate broke and ended the container: {}",
+                gate.reason
+            ),
+            "the inspector tries a few dozen execs; build the image from this tki-attest and run \
+             again",
+        ));
+    }
+    let (talk, ended) = talked?;
     if launch.seccomp != plain {
         gate.plain_profile = plain;
     }

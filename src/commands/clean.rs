@@ -1,10 +1,12 @@
 //! `tki-attest clean`.
 
 use crate::attest::scratch;
-use crate::cli::{CleanArgs, Common, Format};
+use crate::cli::{CleanArgs, Common, EngineName, Format};
 use crate::clock;
 use crate::commands::{output, shared};
 use crate::engine::Leftover;
+use crate::engine::api::names::is_id;
+use crate::engine::local::Remains;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::report::text::printable;
@@ -26,12 +28,29 @@ pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
     let mut engine = shared::connect(&args.engine)?;
     let now = clock::now();
     let mut rows = Vec::new();
-    for leftover in engine.leftovers()? {
+    let mut found = engine.leftovers()?;
+    // Whichever engine was chosen: a keeper has none that could be asked.
+    let remains = match args.engine.engine {
+        EngineName::Auto => Some(Remains::here()),
+        _ => None,
+    };
+    let known = |leftover: &Leftover| found.iter().any(|other| other.id == leftover.id);
+    let mut keepers = remains.as_ref().map_or(Vec::new(), Remains::leftovers);
+    keepers.retain(|leftover| !known(leftover));
+    let listed = found.len();
+    found.extend(keepers);
+    for (number, leftover) in found.into_iter().enumerate() {
         let action = action(&leftover, now, args);
-        if action == "removed" {
-            engine.remove(&leftover.id)?;
+        match &remains {
+            _ if action != "removed" => {}
+            Some(remains) if number >= listed => remains.remove(&leftover.id),
+            _ => engine.remove(&leftover.id)?,
         }
-        let id = leftover.id.get(..12).unwrap_or(&leftover.id);
+        // A name tells nothing if it is cut.
+        let id = match leftover.id.get(..64).is_some_and(is_id) {
+            true => &leftover.id[..12],
+            false => &leftover.id,
+        };
         let why = leftover.foreign.map(|why| format!(": {why}"));
         let what = format!(
             "container {id} of run {} ({}){}",

@@ -1,9 +1,10 @@
 //! What an engine must offer.
 
 use crate::engine::EngineError;
+use crate::engine::gate::Closed;
 use crate::image::Image;
 use std::path::PathBuf;
-use tki_evidence::evidence::{GateReport, Holdings, Runtime};
+use tki_evidence::evidence::{Holdings, Runtime};
 use tki_evidence::settings::Settings;
 
 /// How the name of every container of ours begins; the run's id follows.
@@ -86,8 +87,8 @@ pub trait Session {
 
     /// What the exec gate did, or why there was none. Asked after the end.
     /// A gate that the profile asks for is not the session's.
-    fn gate(&mut self) -> GateReport {
-        GateReport::default()
+    fn gate(&mut self) -> Closed {
+        Closed::default()
     }
 }
 

@@ -7,10 +7,13 @@
 //! interrupted may ask again.
 //!
 //! The container holds no end of it: the listener is a descriptor outside, and
-//! a question that nobody answers any more fails by itself.
+//! a question that nobody answers any more fails by itself. A gate that can no longer
+//! do its work ends the container: nobody would watch it.
 
 use crate::engine::descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::io::{Error, ErrorKind, Result};
 use std::mem::size_of;
@@ -127,7 +130,29 @@ pub struct Gate {
     refused: u32,
     /// Questions that came again.
     repeated: u32,
+    /// The container's first process, held when the kernel asked for it.
+    container: Option<OwnedFd>,
     broken: Option<String>,
+}
+
+/// What has become of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It stands.
+    Standing,
+    /// Nobody is left who could ask: the container has ended.
+    Over,
+    /// It cannot do its work any more, and has ended the container.
+    Broken,
+}
+
+/// What a gate did, once the container has ended.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Closed {
+    /// For the evidence.
+    pub report: GateReport,
+    /// It broke, and the container was ended for it; the report has the reason.
+    pub broken: bool,
 }
 
 /// A file, by device and number.
@@ -150,6 +175,7 @@ impl Gate {
             allowed: 0,
             refused: 0,
             repeated: 0,
+            container: None,
             broken: None,
         }
     }
@@ -159,33 +185,43 @@ impl Gate {
         self.listener.as_fd()
     }
 
-    /// Answers one question, if one still waits. False when nobody is left who
-    /// could ask.
-    pub fn answer(&mut self) -> bool {
+    /// Answers one question, if one still waits.
+    pub fn answer(&mut self) -> State {
         let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
         let now = Timespec::default();
-        if poll(&mut fds, Some(&now)).is_err() {
-            return false;
+        match poll(&mut fds, Some(&now)) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return State::Standing,
+            Err(error) => return self.break_down(format!("the gate cannot listen: {error}")),
         }
         let events = fds[0].revents();
         if !events.contains(PollFlags::IN) {
-            return !events.contains(PollFlags::HUP);
+            return match events.contains(PollFlags::HUP) {
+                true => State::Over,
+                false => State::Standing,
+            };
         }
         if self.allowed + self.refused + self.repeated >= MOST_ANSWERS {
-            self.broken = Some(format!("more than {MOST_ANSWERS} execs were tried"));
-            return false;
+            return self.break_down(format!("more than {MOST_ANSWERS} execs were tried"));
         }
-        let Some(question) = self.receive() else {
+        let question = match self.receive() {
+            Ok(question) => question,
             // It vanished: the asker was interrupted or is gone.
-            return true;
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
+                return State::Standing;
+            }
+            Err(error) => return self.break_down(format!("the gate cannot listen: {error}")),
         };
         let program = program_of(question.pid);
         if self.asks_again(question.pid, program) {
             self.repeated += u32::from(self.send(&question, true));
-            return true;
+            return State::Standing;
         }
         let launcher = self.launcher == Some(question.pid);
         let first = self.allowed == 0 && question.pid == self.first.load(Ordering::SeqCst);
+        if first {
+            self.container = self.hold(&question);
+        }
         if self.send(&question, launcher || first) {
             match (launcher, first) {
                 (true, _) => self.launcher = None,
@@ -196,7 +232,32 @@ impl Gate {
                 self.passed.push((question.pid, program));
             }
         }
-        true
+        State::Standing
+    }
+
+    /// The gate cannot do its work any more: the container ends, at once and by this
+    /// process, whatever becomes of the engine.
+    fn break_down(&mut self, why: String) -> State {
+        self.broken.get_or_insert(why);
+        if let Some(container) = &self.container {
+            let _ = pidfd_send_signal(container, Signal::KILL);
+        }
+        State::Broken
+    }
+
+    /// Holds the process that asks. It still asks once it is held, so that it is this one.
+    fn hold(&self, question: &libc::seccomp_notif) -> Option<OwnedFd> {
+        let pid = Pid::from_raw(i32::try_from(question.pid).ok()?)?;
+        let held = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        // SAFETY: the kernel reads one number, whose size is part of the request's number.
+        let valid = unsafe {
+            libc::ioctl(
+                self.listener.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_ID_VALID,
+                &raw const question.id,
+            )
+        };
+        (valid == 0).then_some(held)
     }
 
     /// A signal at the wrong moment makes the kernel forget an answer that it has
@@ -206,7 +267,7 @@ impl Gate {
         program.is_some() && self.passed.contains(&(pid, program))
     }
 
-    fn receive(&self) -> Option<libc::seccomp_notif> {
+    fn receive(&self) -> Result<libc::seccomp_notif> {
         // SAFETY: a structure of plain integers, which the kernel wants zeroed.
         let mut question: libc::seccomp_notif = unsafe { std::mem::zeroed() };
         // SAFETY: the kernel writes at most one structure, whose size is part
@@ -218,7 +279,10 @@ impl Gate {
                 &raw mut question,
             )
         };
-        (result == 0).then_some(question)
+        match result {
+            0 => Ok(question),
+            _ => Err(Error::last_os_error()),
+        }
     }
 
     /// True if the answer arrived: an asker that is gone counts for nothing.
@@ -246,9 +310,10 @@ impl Gate {
     }
 
     /// What it did, once the container has ended.
-    pub fn report(&self, how: &str) -> GateReport {
+    pub fn closed(&self, how: &str) -> Closed {
         let active = self.broken.is_none() && self.allowed == 1;
-        GateReport {
+        let broken = self.broken.is_some();
+        let report = GateReport {
             active,
             reason: match &self.broken {
                 Some(why) => why.clone(),
@@ -258,7 +323,8 @@ impl Gate {
             allowed: self.allowed,
             refused: self.refused,
             plain_profile: String::new(),
-        }
+        };
+        Closed { report, broken }
     }
 }
 
@@ -289,9 +355,9 @@ impl Doorway {
         &self.path
     }
 
-    /// Ends the supervision. The container has ended, or is to get EPERM from
+    /// Ends the supervision. The container has ended, or can execute nothing from
     /// now on.
-    pub fn close(self) -> GateReport {
+    pub fn close(self) -> Closed {
         drop(self.stop);
         let _ = std::fs::remove_file(&self.path);
         report(
@@ -344,7 +410,7 @@ impl Forerunner {
     }
 
     /// Ends the supervision.
-    pub fn close(self) -> GateReport {
+    pub fn close(self) -> Closed {
         drop(self.stop);
         report(
             self.thread,
@@ -365,15 +431,25 @@ pub fn hand_over(socket: &UnixStream, filter: &[libc::sock_filter]) -> Result<()
     )
 }
 
-fn report(thread: JoinHandle<std::result::Result<Gate, String>>, how: &str) -> GateReport {
-    let none = |reason: &str| GateReport {
-        reason: reason.to_owned(),
-        ..GateReport::default()
-    };
+fn report(thread: JoinHandle<std::result::Result<Gate, String>>, how: &str) -> Closed {
     match thread.join() {
-        Ok(Ok(gate)) => gate.report(how),
-        Ok(Err(why)) => none(&why),
-        Err(_) => none("the supervisor panicked"),
+        Ok(Ok(gate)) => gate.closed(how),
+        Ok(Err(why)) => Closed::none(&why),
+        Err(_) => Closed::none("the supervisor panicked"),
+    }
+}
+
+impl Closed {
+    /// There was no gate.
+    pub fn none(why: &str) -> Self {
+        let report = GateReport {
+            reason: why.to_owned(),
+            ..GateReport::default()
+        };
+        Self {
+            report,
+            broken: false,
+        }
     }
 }
 
@@ -392,14 +468,18 @@ fn wait(what: BorrowedFd, stopped: &UnixStream) -> std::result::Result<bool, Str
     }
 }
 
-/// Answers until nobody is left who could ask.
+/// Answers until nobody is left who could ask, or the gate breaks.
 fn answer_all(mut gate: Gate, stopped: &UnixStream) -> std::result::Result<Gate, String> {
-    while wait(gate.listener(), stopped)? {
-        if !gate.answer() {
-            break;
+    loop {
+        let state = match wait(gate.listener(), stopped) {
+            Ok(true) => gate.answer(),
+            Ok(false) => State::Over,
+            Err(why) => gate.break_down(format!("the gate cannot listen: {why}")),
+        };
+        if state != State::Standing {
+            return Ok(gate);
         }
     }
-    Ok(gate)
 }
 
 /// What a runtime tells when it hands over a listener: the part that matters.
@@ -471,7 +551,37 @@ mod tests {
         let said = command.output().unwrap();
         drop(command);
         assert_eq!(String::from_utf8_lossy(&said.stdout), "126\n", "{said:?}");
-        let report = forerunner.close();
+        let Closed { report, broken } = forerunner.close();
         assert_eq!((report.allowed, report.refused), (0, 1), "{report:?}");
+        assert!(!broken);
+    }
+
+    /// A program that tries to execute for ever, with the real filter before it: nobody but
+    /// the gate ends it.
+    #[test]
+    fn a_gate_that_is_asked_too_much_ends_the_container() {
+        use std::os::unix::process::ExitStatusExt;
+        let (forerunner, socket) = Forerunner::start().unwrap();
+        let filter = filter();
+        // The launcher becomes the container, another file, as soon as it is let through.
+        let launcher = "exec {$ARGV[0]} 'container', '-e', $ARGV[1] while 1";
+        let container = "exec {'/bin/true'} 'true' while 1";
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("container");
+        std::fs::copy("/usr/bin/perl", &copy).unwrap();
+        let mut command = Command::new("/usr/bin/perl");
+        command.args(["-e", launcher]).arg(&copy).arg(container);
+        command.stderr(std::process::Stdio::null());
+        // SAFETY: between fork and exec only system calls are made.
+        unsafe {
+            command.pre_exec(move || hand_over(&socket, &filter));
+        }
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        forerunner.expect(child.id());
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        let Closed { report, broken } = forerunner.close();
+        assert!(broken && !report.active, "{report:?}");
+        assert!(report.reason.contains("more than 4096"), "{report:?}");
     }
 }

@@ -47,6 +47,11 @@ fn main() {
         "hello-fail-after" => say(&done(nonce, 0)),
         "noise" => (0..4096).try_for_each(|_| std::io::stderr().write_all(&[b'e'; 1024])),
         "exit" => Ok(()),
+        // Whatever comes of it, and for ever.
+        "hello-execs" => loop {
+            use std::os::unix::process::CommandExt;
+            let _ = std::process::Command::new("/tki-inspector").exec();
+        },
         "hang" | "hello-hang" => { drop(out); loop { std::thread::park() } }
         other => panic!("{other}?"),
     };

@@ -8,7 +8,7 @@
 use crate::engine::api::bundle::is_inspector;
 use crate::engine::api::names::is_id;
 use crate::engine::held::Held;
-use rustix::process::Pid;
+use crate::engine::local::members;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -93,13 +93,6 @@ fn end_ours(group: &Path) -> bool {
         process.kill();
     }
     true
-}
-
-/// The processes in a group.
-fn members(group: &Path) -> Vec<Pid> {
-    let list = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-    let numbers = list.lines().filter_map(|line| line.parse().ok());
-    numbers.filter_map(Pid::from_raw).collect()
 }
 
 /// It is the inspector, by the file that it executes, or a runtime that has not come so

@@ -2,7 +2,8 @@
 
 use super::orphans;
 use super::support::{ROOT, Support};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::engine::held::Held;
+use rustix::process::Pid;
 use std::fs;
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -173,13 +174,30 @@ pub fn abandoned(prefix: &str, support: &Support) -> Vec<String> {
     names
 }
 
-/// Kills every process in groups of ours.
+/// Kills every process in groups of ours. Each is held before the list is read again, so
+/// that none is killed that only has the number of one.
 fn kill_all(folder: &Path) {
+    let held: Vec<Held> = members(folder).into_iter().filter_map(Held::of).collect();
+    let still = members(folder);
+    let is_in = |held: &&Held| {
+        still
+            .iter()
+            .any(|pid| pid.as_raw_nonzero().get() == held.pid())
+    };
+    held.iter().filter(is_in).for_each(Held::kill);
+}
+
+/// The processes in a group.
+pub fn members(folder: &Path) -> Vec<Pid> {
     let list = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-    for pid in list.lines().filter_map(|line| line.parse().ok()) {
-        if let Some(pid) = Pid::from_raw(pid) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
+    let numbers = list.lines().filter_map(|line| line.parse().ok());
+    numbers.filter_map(Pid::from_raw).collect()
+}
+
+/// Takes groups away in which nothing is.
+pub fn remove_empty(folders: &[PathBuf]) {
+    for folder in folders {
+        let _ = fs::remove_dir(folder);
     }
 }
 

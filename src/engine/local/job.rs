@@ -3,8 +3,8 @@
 //! the container; when the keeper's end closes, the tool knows that it is gone.
 
 use super::support::Support;
+use crate::engine::gate::Closed;
 use serde::{Deserialize, Serialize};
-use tki_evidence::evidence::GateReport;
 use tki_evidence::settings::Settings;
 
 /// The most bytes of a line.
@@ -82,6 +82,6 @@ pub enum News {
         /// The exit status; 128 and the signal's number if it was killed.
         status: i64,
         /// What the gate did.
-        gate: GateReport,
+        gate: Closed,
     },
 }

@@ -8,6 +8,7 @@ pub mod filter;
 pub(super) mod host;
 mod job;
 pub mod keeper;
+mod keepers;
 pub(super) mod kernel;
 mod loopback;
 mod moves;
@@ -19,10 +20,11 @@ mod session;
 mod support;
 mod wire;
 
-pub use cgroup::remove_all as remove_groups;
+pub use cgroup::members;
 pub use job::Maker;
 pub use oci::MASKED;
 
+use crate::engine::api::names::run_of;
 use crate::engine::contract::{
     Engine, GateKind, ImageNames, Launch, Leftover, NAME_PREFIX, Session, Surroundings,
 };
@@ -182,26 +184,58 @@ impl Engine for LocalEngine {
         GateKind::Own
     }
 
-    /// A container goes with its keeper. Control groups stay if the keeper and
-    /// the tool were killed together; those of a run that has just begun are
-    /// empty, too, and so only old ones count.
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
-        Ok(cgroup::abandoned(NAME_PREFIX, &self.support)
-            .into_iter()
-            .map(|name| Leftover {
-                run_id: name.trim_start_matches(NAME_PREFIX).to_owned(),
-                id: name,
-                state: "empty control group".into(),
-                deadline: None,
-                foreign: None,
-            })
-            .collect())
+        Ok(leftovers(&self.support))
     }
 
     fn remove(&mut self, id: &str) -> Result<(), EngineError> {
-        if id.starts_with(NAME_PREFIX) && !id.contains('/') {
-            cgroup::remove_all(&cgroup::named(id, &self.support));
-        }
+        remove(id, &self.support);
         Ok(())
+    }
+}
+
+/// What engines without a daemon have left here, whoever asks: there is no engine to be
+/// reached for that.
+#[derive(Debug)]
+pub struct Remains(Support);
+
+impl Remains {
+    /// Of this user's.
+    pub fn here() -> Self {
+        Self(Support::here())
+    }
+
+    /// What is left.
+    pub fn leftovers(&self) -> Vec<Leftover> {
+        leftovers(&self.0)
+    }
+
+    /// Removes one of these.
+    pub fn remove(&self, id: &str) {
+        remove(id, &self.0);
+    }
+}
+
+/// A container goes with its keeper, and a keeper with its tool; one that was stopped
+/// does not. Control groups stay if the keeper and the tool were killed together; those of
+/// a run that has just begun are empty, too, and so only old ones count.
+fn leftovers(support: &Support) -> Vec<Leftover> {
+    let groups = cgroup::abandoned(NAME_PREFIX, support).into_iter();
+    let groups = groups.filter_map(|name| {
+        Some(Leftover {
+            run_id: run_of(&name)?.id,
+            id: name,
+            state: "empty control group".into(),
+            deadline: None,
+            foreign: None,
+        })
+    });
+    keepers::leftovers().into_iter().chain(groups).collect()
+}
+
+fn remove(id: &str, support: &Support) {
+    keepers::end(id, support);
+    if run_of(id).is_some() {
+        cgroup::remove_empty(&cgroup::named(id, support));
     }
 }

@@ -5,6 +5,7 @@ use super::{LocalEngine, keeper, kernel, orphans, wire};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::descriptors;
 use crate::engine::error::EngineError;
+use crate::engine::gate::Closed;
 use crate::engine::lines::Lines;
 use crate::engine::process::wait_at_most;
 use crate::image::{Image, Stored};
@@ -17,7 +18,6 @@ use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tki_evidence::evidence::GateReport;
 use tki_evidence::settings::{Settings, Ulimit};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
@@ -76,7 +76,7 @@ pub fn launch<'a>(
         started: None,
         image_id: launch.image.clone(),
         ulimits: launch.settings.ulimits.clone(),
-        gate: GateReport::default(),
+        gate: Closed::default(),
         finished: false,
         engine,
     };
@@ -193,7 +193,7 @@ struct LocalSession<'a> {
     started: Option<(i32, Settings, String)>,
     image_id: String,
     ulimits: Vec<Ulimit>,
-    gate: GateReport,
+    gate: Closed,
     finished: bool,
 }
 
@@ -361,7 +361,7 @@ impl Session for LocalSession<'_> {
         }
     }
 
-    fn gate(&mut self) -> GateReport {
+    fn gate(&mut self) -> Closed {
         self.gate.clone()
     }
 }

@@ -1,7 +1,7 @@
 //! bubblewrap's part of a keeper.
 
 use super::{PROGRAM, Streams, at, compiled, limits, private_place, profile_digest, supervise};
-use crate::engine::gate::{self, Forerunner};
+use crate::engine::gate::{self, Closed, Forerunner};
 use crate::engine::local::bubble::{self, Descriptors, SetByKeeper};
 use crate::engine::local::cgroup::Groups;
 use crate::engine::local::job::{Job, News};
@@ -20,7 +20,6 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
-use tki_evidence::evidence::GateReport;
 use tki_evidence::settings::Tmpfs;
 
 /// Has bubblewrap make the container and waits for its end.
@@ -29,7 +28,7 @@ pub(super) fn keep(
     streams: Streams,
     layers: &[u8],
     socket: &UnixStream,
-) -> Result<(i64, GateReport), String> {
+) -> Result<(i64, Closed), String> {
     let program = compiled(job)?;
     let place = private_place(job, layers)?;
     let groups = Groups::make(&job.name, &job.settings, &job.support)

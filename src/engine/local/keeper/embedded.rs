@@ -2,7 +2,7 @@
 
 use super::{PROGRAM, Streams, at, compiled, limits, private_place, profile_digest, supervise};
 use crate::engine::descriptors;
-use crate::engine::gate;
+use crate::engine::gate::{self, Closed};
 use crate::engine::local::cgroup::{self, Groups};
 use crate::engine::local::job::{Job, News};
 use crate::engine::local::oci::Way;
@@ -25,7 +25,6 @@ use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use tki_evidence::evidence::GateReport;
 use tki_evidence::settings::Settings;
 
 /// Makes the container and waits for its end.
@@ -34,7 +33,7 @@ pub(super) fn keep(
     streams: Streams,
     layers: &[u8],
     socket: &UnixStream,
-) -> Result<(i64, GateReport), String> {
+) -> Result<(i64, Closed), String> {
     let program = compiled(job)?;
     let place = private_place(job, layers)?;
     let mut arguments = vec![PROGRAM.to_owned()];
@@ -81,7 +80,7 @@ fn keep_embedded(
     config: &str,
     gate: &UnixStream,
     socket: &UnixStream,
-) -> Result<(i64, GateReport), String> {
+) -> Result<(i64, Closed), String> {
     let pid = container
         .pid()
         .ok_or("the container has no process")?

@@ -12,7 +12,7 @@ use super::job::{Job, Maker, News};
 use super::support::Support;
 use super::{cgroup, filter, orphans, rootfs, wire};
 use crate::engine::descriptors;
-use crate::engine::gate::Gate;
+use crate::engine::gate::{Closed, Gate, State};
 use crate::engine::namespaces::unshare;
 use crate::files::Folder;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -27,7 +27,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tki_evidence::evidence::GateReport;
 use tki_evidence::stamp::sha256_hex;
 
 /// The first argument that makes this tool a keeper. Not for people.
@@ -164,15 +163,23 @@ fn supervise(
     first: i32,
     gate_socket: Option<&UnixStream>,
     socket: &UnixStream,
-) -> Result<(i64, GateReport), String> {
+) -> Result<(i64, Closed), String> {
     let pid = Pid::from_raw(child).ok_or("no process")?;
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("watching the container"))?;
+    let end = || {
+        let _ = pidfd_send_signal(&process, Signal::KILL);
+        if let Some(first) = Pid::from_raw(first) {
+            let _ = rustix::process::kill_process(first, Signal::KILL);
+        }
+    };
     let mut gate: Option<Gate> = None;
+    let mut gate_stands = true;
     let mut waiting_for_gate = gate_socket;
     let mut tool_is_there = true;
     loop {
         let mut fds = vec![PollFd::new(&process, PollFlags::IN)];
-        let listener = gate.as_ref().map(|gate| gate.listener());
+        let listener = gate.as_ref().filter(|_| gate_stands);
+        let listener = listener.map(|gate| gate.listener());
         let places = [
             tool_is_there.then(|| socket.as_fd()),
             waiting_for_gate.map(|socket| socket.as_fd()),
@@ -186,7 +193,10 @@ fn supervise(
         );
         match poll(&mut fds, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(at("waiting")(error)),
+            Err(error) => {
+                end();
+                return Err(at("waiting")(error));
+            }
         }
         let mut events = fds
             .iter()
@@ -202,10 +212,7 @@ fn supervise(
         if ready[0] {
             // The tool never speaks a second time: it has hung up.
             tool_is_there = false;
-            let _ = pidfd_send_signal(&process, Signal::KILL);
-            if let Some(first) = Pid::from_raw(first) {
-                let _ = rustix::process::kill_process(first, Signal::KILL);
-            }
+            end();
         }
         if std::mem::take(&mut ready[1]) {
             let received = waiting_for_gate
@@ -218,9 +225,16 @@ fn supervise(
             }
         } else if ready[2]
             && let Some(watching) = &mut gate
-            && !watching.answer()
         {
-            break;
+            // The end is waited for here and nowhere else: the tool may still hang up.
+            match watching.answer() {
+                State::Standing => {}
+                State::Over => gate_stands = false,
+                State::Broken => {
+                    gate_stands = false;
+                    end();
+                }
+            }
         }
     }
     let found =
@@ -232,18 +246,12 @@ fn supervise(
         let ended = found.exit_status().map(i64::from);
         killed.or(ended).unwrap_or(-1)
     });
-    let report = match (&gate, gate_socket) {
-        (Some(gate), _) => gate.report("a filter of the keeper's own asks it"),
-        (None, Some(_)) => GateReport {
-            reason: "the container ended before the gate stood".into(),
-            ..GateReport::default()
-        },
-        (None, None) => GateReport {
-            reason: "no gate was asked for".into(),
-            ..GateReport::default()
-        },
+    let closed = match (&gate, gate_socket) {
+        (Some(gate), _) => gate.closed("a filter of the keeper's own asks it"),
+        (None, Some(_)) => Closed::none("the container ended before the gate stood"),
+        (None, None) => Closed::none("no gate was asked for"),
     };
-    Ok((status, report))
+    Ok((status, closed))
 }
 
 /// Takes away what a keeper that was killed has left on the host: processes that
