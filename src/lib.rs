@@ -24,3 +24,4 @@ pub mod sandbox;
 pub mod survey;
 pub mod trust;
 pub mod verify;
+pub mod watch;

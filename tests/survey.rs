@@ -5,6 +5,8 @@
 mod engines;
 /// Write routes of a file.
 mod routes;
+/// Servers that send secrets back, and those that must not get them.
+mod secrets;
 /// Claims of venues against what is seen.
 mod venues;
 

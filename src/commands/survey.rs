@@ -13,7 +13,7 @@ use crate::report::table::Paint;
 use crate::report::text::printable;
 use crate::survey::inventory::{Context, Scope, survey};
 use crate::survey::routes::{self, Permit};
-use crate::survey::watch::Watch;
+use crate::watch::Watch;
 use std::io::Write;
 
 /// Surveys this host, or the routes that a file names.

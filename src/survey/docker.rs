@@ -2,10 +2,11 @@
 //! that the user lists.
 
 use crate::files::read_bounded;
-use crate::survey::call::{Call, Redactor};
+use crate::survey::call::Call;
 use crate::survey::engine_api::{Created, Look, look};
 use crate::survey::http::Address;
 use crate::survey::inventory::Context;
+use crate::survey::redact::Redactor;
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::{Path, PathBuf};
 use tki_evidence::evidence::VenueFacts;

@@ -1,7 +1,7 @@
 //! One HTTP/1.1 exchange over a unix socket or a port, with a deadline. It
 //! speaks no TLS, follows nothing, and keeps only so much of an answer.
 
-use crate::survey::watch::{Stopped, TICK, Watch};
+use crate::watch::{Stopped, TICK, Watch};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};

@@ -5,8 +5,8 @@
 //! [`inventory`] asks everything side by side and reaches the verdict;
 //! [`engine_api`] is what Docker and Podman are asked; [`docker`], [`podman`],
 //! [`local`], [`ssh`], [`host`] and [`ci`] are one surface each. [`routes`] are
-//! write channels that a file names. [`http`], [`program`] and [`watch`] are the
-//! means: a small client, a bounded child, a deadline with an ear for Ctrl-C.
+//! write channels that a file names. [`http`] and [`program`] are the means: a
+//! small client and a bounded child. [`redact`] takes secrets out of what came back.
 
 pub mod call;
 pub mod ci;
@@ -18,7 +18,7 @@ pub mod inventory;
 pub mod local;
 pub mod podman;
 pub mod program;
+pub mod redact;
 pub mod routes;
 pub mod ssh;
 pub mod surface;
-pub mod watch;

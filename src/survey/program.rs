@@ -1,7 +1,7 @@
 //! Another program, run with a deadline and a bound on what it may say.
 
 use crate::engine::process::{find_in, find_program};
-use crate::survey::watch::{Stopped, Watch};
+use crate::watch::{Stopped, Watch};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};

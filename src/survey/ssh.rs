@@ -1,10 +1,11 @@
 //! Engines on other hosts that the user lists as `ssh://`. They are asked what
 //! they are and for nothing else: a container is only ever made on this host.
 
-use crate::survey::call::{Call, Redactor};
+use crate::survey::call::Call;
 use crate::survey::docker::ELSEWHERE;
 use crate::survey::inventory::Context;
 use crate::survey::program::{ProgramError, run};
+use crate::survey::redact::Redactor;
 use crate::survey::surface::{Can, Decision, Surface};
 use std::path::Path;
 use std::process::Command;

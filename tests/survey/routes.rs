@@ -18,10 +18,10 @@ const HOLD: &str = "C1_DRYRUN_HOLD_NO_GOVERNED_WRITE_CHANNEL";
 const CHANNEL: &str = "C1_DRYRUN_GOVERNED_WRITE_CHANNEL_AVAILABLE";
 
 /// A file of routes, and the survey of it.
-struct File(tempfile::TempDir);
+pub(super) struct File(tempfile::TempDir);
 
 impl File {
-    fn new(hosts: &str, needs: &str, routes: &str) -> Self {
+    pub(super) fn new(hosts: &str, needs: &str, routes: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let text = format!(
             "schema = \"tki-attest/routes/v1\"\nsubject = \"C1_DRYRUN\"\nscope = \"C1\"\n\
@@ -31,7 +31,7 @@ impl File {
         Self(folder)
     }
 
-    fn said(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Said {
+    pub(super) fn said(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Said {
         let mut command = tool();
         command
             .arg("survey")
@@ -43,7 +43,12 @@ impl File {
     }
 
     #[track_caller]
-    fn survey(&self, arguments: &[&str], variables: &[(&str, &str)], status: i32) -> Value {
+    pub(super) fn survey(
+        &self,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+        status: i32,
+    ) -> Value {
         let said = self.said(&[arguments, &["--format", "json"]].concat(), variables);
         assert_eq!(said.status, status, "{said:?}");
         for (_, secret) in variables {
@@ -56,7 +61,7 @@ impl File {
 }
 
 #[track_caller]
-fn route<'a>(survey: &'a Value, name: &str) -> &'a Value {
+pub(super) fn route<'a>(survey: &'a Value, name: &str) -> &'a Value {
     let routes = survey["routes"].as_array().unwrap();
     let found = routes.iter().find(|route| route["route"] == name);
     found.unwrap_or_else(|| panic!("no {name} in {survey}"))
@@ -124,13 +129,13 @@ fn a_directory_is_written_to_only_if_that_is_permitted() {
 }
 
 /// A server that answers everything in the same way and keeps what it heard.
-struct Server {
-    address: String,
+pub(super) struct Server {
+    pub(super) address: String,
     heard: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    fn new(answer: fn(&str) -> Vec<u8>) -> Self {
+    pub(super) fn new(answer: fn(&str) -> Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -168,7 +173,7 @@ fn http_route(address: &str, method: &str, path: &str) -> String {
         "[[route]]\nname = \"items\"\nkind = \"http\"\nmethod = \"{method}\"\n\
          url = \"http://{address}{path}\"\nexpect = [200]\nability = \"items\"\n\
          body = \"{{}}\"\ngoverned = true\nisolated = true\nscope = \"C1\"\n\
-         secret_headers = {{ Authorization = \"TOKEN\" }}\n"
+         secret_headers = {{ Authorization = \"TOKEN\" }}\nshow_answers = true\n"
     )
 }
 
@@ -259,7 +264,7 @@ fn a_redirection_is_told_and_not_followed() {
 
 /// One server for all tests of the database that run at the same time. It ends
 /// with the last of them: each holds it for as long as it runs.
-fn database() -> Arc<Postgres> {
+pub(super) fn database() -> Arc<Postgres> {
     static DATABASE: Mutex<Weak<Postgres>> = Mutex::new(Weak::new());
     let mut shared = DATABASE.lock().unwrap_or_else(|p| p.into_inner());
     shared.upgrade().unwrap_or_else(|| {
@@ -280,7 +285,7 @@ fn database() -> Arc<Postgres> {
 fn role(name: &str, user: &str, rest: &str) -> String {
     format!(
         "[[route]]\nname = \"{name}\"\nkind = \"postgres\"\nhost = \"127.0.0.1\"\nport = {}\n\
-         dbname = \"postgres\"\nuser = \"{user}\"\npassword_env = \"PASSWORD\"\n{rest}",
+         dbname = \"postgres\"\nuser = \"{user}\"\npassword_env = \"PASSWORD\"\nshow_answers = true\n{rest}",
         database().port
     )
 }
@@ -473,7 +478,7 @@ fn a_program_is_started_only_if_permitted_and_its_secrets_do_not_show() {
     let routes = format!(
         "[[route]]\nname = \"script\"\nkind = \"command\"\nprogram = \"/bin/sh\"\n\
          arguments = [\"-c\", \"touch {}; echo key=$KEY; echo out-$HIDDEN; exit 4\"]\n\
-         secret_env = [\"KEY\"]\nexpect = 4\ngoverned = true\nisolated = true\nscope = \"C1\"\n",
+         secret_env = [\"KEY\"]\nshow_answers = true\nexpect = 4\ngoverned = true\nisolated = true\nscope = \"C1\"\n",
         marker.display()
     );
     let file = File::new("", "\"execution\"", &routes);

@@ -2,10 +2,10 @@
 //! permitted.
 
 use super::form::CommandRoute;
-use super::result::RouteResult;
-use crate::survey::call::{Call, Redactor};
+use super::result::Finding;
+use crate::survey::call::Told;
 use crate::survey::program::run;
-use crate::survey::watch::Watch;
+use crate::watch::Watch;
 use rustix::fs::{Access, access};
 use std::process::Command;
 
@@ -32,52 +32,46 @@ fn executable(route: &CommandRoute) -> Result<(), String> {
 /// Runs the program, if that is permitted.
 pub fn probe(
     route: &CommandRoute,
-    mut result: RouteResult,
+    mut finding: Finding,
     permitted: bool,
     watch: &Watch,
-) -> RouteResult {
+) -> Finding {
     let call = format!("{} {}", route.program.display(), route.arguments.join(" "));
     if let Err(why) = executable(route) {
-        result
-            .calls
-            .push(Call::new(&call, format!("not started: {why}")));
-        return result.denied(route.ability, "it cannot be executed", why);
+        finding.call(call, format!("not started: {why}"));
+        return finding.denied(route.ability, "it cannot be executed", why);
     }
     if !permitted {
-        result.calls.push(Call::new(&call, "not started"));
-        return result.not_permitted("the program");
+        finding.call(call, "not started");
+        return finding.not_permitted("the program");
     }
     let mut command = Command::new(&route.program);
     command.args(&route.arguments).env_clear();
-    for name in ["PATH"]
-        .into_iter()
-        .chain(route.env.iter().map(String::as_str))
-    {
+    let names = route.env.iter().chain(&route.secret_env);
+    for name in ["PATH"].into_iter().chain(names.map(String::as_str)) {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
     }
-    let mut secrets = Vec::new();
-    for name in &route.secret_env {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, &value);
-            secrets.push(value.to_string_lossy().into_owned());
-        }
-    }
-    let redactor = Redactor::new(secrets);
     match run(&mut command, MOST, watch) {
         Ok(ended) => {
-            let said = redactor.clean_bytes(&ended.said(), ended.cut, 500);
             let how = ended.how();
-            result
-                .calls
-                .push(redactor.call(&call, format!("{how}: {said}")));
+            let between = match ended.stdout.last() {
+                None => ": ",
+                Some(b'\n') => "",
+                Some(_) => "\n",
+            };
+            // Both streams may be cut, so each is looked at by itself.
+            let said = Told::from(how.as_str())
+                .with_words(": ", ended.stdout, ended.cut)
+                .with_words(between, ended.stderr, ended.cut);
+            finding.call(call, said);
             match ended.status == Some(route.expect) {
-                true => result.works(
+                true => finding.works(
                     route.ability,
                     format!("{} is possible: {how}", route.ability.name()),
                 ),
-                false => result.denied(
+                false => finding.denied(
                     route.ability,
                     format!("{} is not possible this way", route.ability.name()),
                     format!("{how} instead of exit {}", route.expect),
@@ -85,9 +79,9 @@ pub fn probe(
             }
         }
         Err(error) => {
-            result.calls.push(redactor.call(&call, error.to_string()));
+            finding.call(call, error.to_string());
             let proves = "nothing but that it did not end by itself";
-            result.denied(route.ability, proves, error.to_string())
+            finding.denied(route.ability, proves, error.to_string())
         }
     }
 }

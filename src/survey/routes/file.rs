@@ -1,11 +1,10 @@
 //! A directory: a probe file is written, read back and removed.
 
 use super::form::{Ability, FileRoute};
-use super::result::RouteResult;
+use super::result::Finding;
 use crate::attest::run::random_hex;
 use crate::files::read_bounded;
-use crate::survey::call::Call;
-use crate::survey::watch::Watch;
+use crate::watch::Watch;
 use rustix::fs::{Access, access};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,44 +18,39 @@ const MOST: u64 = 4096;
 /// Probes the directory; writes only if that is permitted. Calls to a file server
 /// that is gone do not return, and cannot be given a deadline: they are made in a
 /// thread that is left behind when the time is up. It ends with the tool.
-pub fn probe(
-    route: &FileRoute,
-    mut result: RouteResult,
-    permitted: bool,
-    watch: &Watch,
-) -> RouteResult {
+pub fn probe(route: &FileRoute, mut finding: Finding, permitted: bool, watch: &Watch) -> Finding {
     let random = match random_hex::<16>() {
         Ok(random) => random,
-        Err(failure) => return result.denied(Ability::Documents, "nothing", failure.message),
+        Err(failure) => return finding.denied(Ability::Documents, "nothing", failure.message),
     };
     let path = route.folder.join(format!(".tki-attest-survey-{random}"));
     let (answer, answered) = channel();
-    let (asked, file, unanswered) = (route.folder.clone(), path.clone(), result.clone());
+    let (asked, file, unanswered) = (route.folder.clone(), path.clone(), finding.clone());
     let thread = Builder::new().spawn(move || {
-        let result = ask(&asked, unanswered, permitted, &file, &random);
+        let finding = ask(&asked, unanswered, permitted, &file, &random);
         // Nobody waits any more if the time was up.
-        let _ = answer.send(result);
+        let _ = answer.send(finding);
     });
     let why = match thread {
         Err(error) => error.to_string(),
         Ok(_) => match wait(&answered, watch) {
-            Ok(result) => return result,
+            Ok(finding) => return finding,
             Err(why) => why,
         },
     };
     let call = format!("stat, access(W_OK) {}", route.folder.display());
-    result.calls.push(Call::new(call, &why));
+    finding.call(call, why.as_str());
     if permitted {
-        result.left = Some(format!("{}, if it was made", path.display()));
+        finding.left = Some(format!("{}, if it was made", path.display()));
     }
-    result.denied(Ability::Documents, "the directory does not answer", why)
+    finding.denied(Ability::Documents, "the directory does not answer", why)
 }
 
-fn wait(answered: &Receiver<RouteResult>, watch: &Watch) -> Result<RouteResult, String> {
+fn wait(answered: &Receiver<Finding>, watch: &Watch) -> Result<Finding, String> {
     loop {
         let tick = watch.tick().map_err(|stopped| stopped.to_string())?;
         match answered.recv_timeout(tick) {
-            Ok(result) => return Ok(result),
+            Ok(finding) => return Ok(finding),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err("the probe panicked".into()),
         }
@@ -64,25 +58,19 @@ fn wait(answered: &Receiver<RouteResult>, watch: &Watch) -> Result<RouteResult, 
 }
 
 /// Every call, one after the other.
-fn ask(
-    folder: &Path,
-    mut result: RouteResult,
-    permitted: bool,
-    path: &Path,
-    random: &str,
-) -> RouteResult {
+fn ask(folder: &Path, mut finding: Finding, permitted: bool, path: &Path, random: &str) -> Finding {
     let looked = look(folder);
-    result.calls.push(Call::new(
+    finding.call(
         format!("stat, access(W_OK) {}", folder.display()),
         match &looked {
             Ok(()) => "a directory, writable by its permissions".to_owned(),
             Err(error) => error.to_string(),
         },
-    ));
+    );
     if !permitted {
         return match looked {
-            Ok(()) => result.not_permitted("writing a file"),
-            Err(error) => result.denied(
+            Ok(()) => finding.not_permitted("writing a file"),
+            Err(error) => finding.denied(
                 Ability::Documents,
                 "cannot write documents there",
                 error.to_string(),
@@ -93,16 +81,16 @@ fn ask(
     match write_and_remove(path, random) {
         Ok(bytes) => {
             let said = format!("SUCCESS: {bytes} bytes written, read back, removed");
-            result.calls.push(Call::new(call, said));
+            finding.call(call, said);
             let proves = "documents can be written there; nothing executes or registers them";
-            result.works(Ability::Documents, proves)
+            finding.works(Ability::Documents, proves)
         }
         Err(error) => {
-            result.calls.push(Call::new(call, error.to_string()));
+            finding.call(call, error.to_string());
             if path.symlink_metadata().is_ok() {
-                result.left = Some(path.display().to_string());
+                finding.left = Some(path.display().to_string());
             }
-            result.denied(
+            finding.denied(
                 Ability::Documents,
                 "cannot write documents there",
                 error.to_string(),

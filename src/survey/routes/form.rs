@@ -85,6 +85,10 @@ macro_rules! route_form {
             /// What it writes to.
             #[serde(default)]
             pub scope: Option<String>,
+            /// Show what was answered although a secret was sent, freed of it as
+            /// well as it is recognised.
+            #[serde(default)]
+            pub show_answers: bool,
             $($fields)*
         }
     };
@@ -206,6 +210,8 @@ pub struct About<'a> {
     pub isolated: bool,
     /// What it writes to.
     pub scope: Option<&'a str>,
+    /// What was answered is shown although a secret was sent.
+    pub show_answers: bool,
 }
 
 impl Route {
@@ -219,6 +225,7 @@ impl Route {
                     governed: $route.governed,
                     isolated: $route.isolated,
                     scope: $route.scope.as_deref(),
+                    show_answers: $route.show_answers,
                 }
             };
         }
@@ -228,6 +235,16 @@ impl Route {
             Route::Postgres(route) => about!(route, "postgres"),
             Route::Docker(route) => about!(route, "docker"),
             Route::Command(route) => about!(route, "command"),
+        }
+    }
+
+    /// The variables that hold its secrets.
+    pub fn secret_variables(&self) -> Vec<&str> {
+        match self {
+            Route::Http(route) => route.secret_headers.values().map(String::as_str).collect(),
+            Route::Postgres(route) => route.password_env.as_deref().into_iter().collect(),
+            Route::Command(route) => route.secret_env.iter().map(String::as_str).collect(),
+            Route::File(_) | Route::Docker(_) => Vec::new(),
         }
     }
 

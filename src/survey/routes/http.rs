@@ -2,10 +2,10 @@
 //! it is reached through a forwarder of the user's on the loopback interface.
 
 use super::form::HttpRoute;
-use super::result::RouteResult;
-use crate::survey::call::{Call, Redactor};
+use super::result::Finding;
+use crate::survey::call::Told;
 use crate::survey::http::{Address, Request, exchange};
-use crate::survey::watch::Watch;
+use crate::watch::Watch;
 
 /// The most bytes of an answer that are kept.
 const MOST: usize = 64 * 1024;
@@ -112,21 +112,15 @@ pub fn in_the_clear(host: &str) -> String {
 }
 
 /// Sends the request, if it only asks or is permitted.
-pub fn probe(
-    route: &HttpRoute,
-    mut result: RouteResult,
-    permitted: bool,
-    watch: &Watch,
-) -> RouteResult {
+pub fn probe(route: &HttpRoute, mut finding: Finding, permitted: bool, watch: &Watch) -> Finding {
     let call = format!("{} {}", route.method, route.url);
     if !permitted && !SAFE.contains(&route.method.as_str()) {
-        result.calls.push(Call::new(&call, "not sent"));
-        return result.not_permitted("the request");
+        finding.call(call, "not sent");
+        return finding.not_permitted("the request");
     }
     let Ok(target) = Target::parse(&route.url) else {
-        return result.denied(route.ability, "nothing", "its url cannot be read");
+        return finding.denied(route.ability, "nothing", "its url cannot be read");
     };
-    let mut secrets = Vec::new();
     let mut headers: Vec<(String, String)> = route
         .headers
         .iter()
@@ -135,24 +129,15 @@ pub fn probe(
     for (name, variable) in &route.secret_headers {
         match std::env::var(variable) {
             Ok(value) if !value.is_empty() && !value.chars().any(char::is_control) => {
-                // What comes behind `Bearer` is the secret, too.
-                secrets.extend(value.split_whitespace().map(str::to_owned));
-                secrets.push(value.clone());
                 headers.push((name.clone(), value));
             }
             _ => {
                 let why = format!("variable {variable} is not set to a plain value");
-                result
-                    .calls
-                    .push(Call::new(&call, format!("not sent: {why}")));
-                return result.denied(route.ability, "nothing: it was not sent", why);
+                finding.call(call, format!("not sent: {why}"));
+                return finding.denied(route.ability, "nothing: it was not sent", why);
             }
         }
     }
-    // The scheme itself is no secret.
-    let scheme = |word: &str| ["bearer", "basic", "token"].contains(&word);
-    secrets.retain(|secret| !scheme(&secret.to_ascii_lowercase()));
-    let redactor = Redactor::new(secrets);
     let request = Request {
         method: &route.method,
         target: &target.path,
@@ -162,29 +147,27 @@ pub fn probe(
     };
     match exchange(&Address::Tcp(target.address.clone()), &request, MOST, watch) {
         Ok(answer) => {
-            let body = redactor.clean_bytes(&answer.body, answer.cut, 500);
-            let said = format!("{} {} {body}", answer.status, answer.reason);
-            result.calls.push(redactor.call(&call, said));
-            match route.expect.contains(&answer.status) {
-                true => result.works(
+            let status = answer.status;
+            let said = Told::from(status.to_string())
+                .with_words(" ", answer.reason, false)
+                .with_words(" ", answer.body, answer.cut);
+            finding.call(call, said);
+            match route.expect.contains(&status) {
+                true => finding.works(
                     route.ability,
-                    format!(
-                        "{} is possible: {} answered",
-                        route.ability.name(),
-                        answer.status
-                    ),
+                    format!("{} is possible: {status} answered", route.ability.name()),
                 ),
-                false => result.denied(
+                false => finding.denied(
                     route.ability,
                     format!("{} is not possible", route.ability.name()),
-                    format!("HTTP {} instead of {:?}", answer.status, route.expect),
+                    format!("HTTP {status} instead of {:?}", route.expect),
                 ),
             }
         }
         Err(error) => {
-            result.calls.push(redactor.call(&call, error.to_string()));
+            finding.call(call, error.to_string());
             let proves = "nothing but that nobody answered";
-            result.denied(route.ability, proves, error.to_string())
+            finding.denied(route.ability, proves, error.to_string())
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod http;
 pub mod postgres;
 pub mod questions;
 pub mod result;
+mod socket;
 pub mod verdict;
 
 pub use result::{Permit, RouteResult};

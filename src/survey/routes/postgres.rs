@@ -3,16 +3,18 @@
 //! permitted, in transactions that are rolled back. There is no TLS here.
 
 use super::form::{Ability, PostgresRoute};
-use super::result::RouteResult;
+use super::result::Finding;
+use super::socket::SocketFolder;
 use crate::attest::run::random_hex;
-use crate::survey::call::{Call, Redactor};
+use crate::survey::call::Told;
 use crate::survey::http::resolve;
 use crate::survey::surface::Answer;
-use crate::survey::watch::{Stopped, TICK, Watch};
+use crate::watch::{Stopped, TICK, Watch};
 use std::fmt::Write as _;
 use std::path::Path;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+use tokio_postgres::error::Severity;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 /// The most bytes that are heard of a server.
@@ -35,56 +37,49 @@ const SCHEMAS: &str = "SELECT nspname, has_schema_privilege(nspname, 'CREATE') A
 /// Asks the database.
 pub fn probe(
     route: &PostgresRoute,
-    mut result: RouteResult,
+    mut finding: Finding,
     permitted: bool,
     watch: &Watch,
-) -> RouteResult {
+) -> Finding {
     let password = match &route.password_env {
         None => None,
         Some(name) => match std::env::var(name) {
             Ok(value) => Some(value),
             Err(_) => {
                 let why = format!("variable {name} is not set");
-                result
-                    .calls
-                    .push(Call::new("connect", format!("not tried: {why}")));
-                return result.denied(Ability::Ddl, "nothing: it was not asked", why);
+                finding.call("connect", format!("not tried: {why}"));
+                return finding.denied(Ability::Ddl, "nothing: it was not asked", why);
             }
         },
     };
-    let redactor = Redactor::new(password.clone());
-    let name = format!(
-        "{}@{}:{}/{}",
-        route.user, route.host, route.port, route.dbname
-    );
     let mut asked = Asked {
-        redactor,
-        calls: Vec::new(),
-        name,
+        finding,
         left: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let outcome = match runtime {
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.to_string().into()),
         Ok(runtime) => runtime.block_on(async {
             tokio::select! {
                 outcome = ask(route, password.as_deref(), permitted, &mut asked, watch) => outcome,
-                stopped = until_stopped(watch) => Err(stopped.to_string()),
+                stopped = until_stopped(watch) => Err(stopped.to_string().into()),
             }
         }),
     };
-    result.left = asked.left;
-    if let Err(why) = &outcome {
-        let call = format!("connect {}", asked.name);
-        result.calls = asked.calls;
-        result.calls.push(asked.redactor.call(call, why));
-        let proves = "nothing about the role: there was no session, or it was lost";
-        return result.denied(Ability::Ddl, proves, asked.redactor.clean(why, 300));
+    let mut finding = asked.finding;
+    finding.left = asked.left;
+    match outcome {
+        Ok(seen) => conclude(finding, seen, permitted),
+        Err(why) => {
+            let (user, host, port) = (&route.user, &route.host, route.port);
+            let name = format!("connect {user}@{host}:{port}/{}", route.dbname);
+            finding.call(name, why.clone());
+            let proves = "nothing about the role: there was no session, or it was lost";
+            finding.denied(Ability::Ddl, proves, why)
+        }
     }
-    result.calls = asked.calls;
-    conclude(result, &outcome.unwrap_or_default(), permitted)
 }
 
 async fn until_stopped(watch: &Watch) -> Stopped {
@@ -98,9 +93,7 @@ async fn until_stopped(watch: &Watch) -> Stopped {
 
 /// What was asked so far.
 struct Asked {
-    redactor: Redactor,
-    calls: Vec<Call>,
-    name: String,
+    finding: Finding,
     /// What could not be rolled back.
     left: Option<String>,
 }
@@ -115,7 +108,7 @@ struct Seen {
     /// The schema that should be apart exists.
     sandbox: bool,
     /// A table and a function were made and rolled back; or why not.
-    made: Option<Result<(), String>>,
+    made: Option<Result<(), Told>>,
 }
 
 async fn ask(
@@ -124,7 +117,7 @@ async fn ask(
     permitted: bool,
     asked: &mut Asked,
     watch: &Watch,
-) -> Result<Seen, String> {
+) -> Result<Seen, Told> {
     let mut config = Config::new();
     config
         .dbname(&route.dbname)
@@ -133,7 +126,7 @@ async fn ask(
     if let Some(password) = password {
         config.password(password);
     }
-    let (reader, writer) = connect(route, watch).await?;
+    let (reader, writer) = connect(route, password.is_some(), watch).await?;
     // However much the server says, no more is heard.
     let stream = tokio::io::join(reader.take(MOST_BYTES), writer);
     let (client, connection) = config
@@ -153,12 +146,21 @@ type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// A connection to the server, as two halves.
-async fn connect(route: &PostgresRoute, watch: &Watch) -> Result<(Reader, Writer), String> {
+async fn connect(
+    route: &PostgresRoute,
+    with_password: bool,
+    watch: &Watch,
+) -> Result<(Reader, Writer), String> {
     let port = route.port;
     if route.host.starts_with('/') {
-        let path = Path::new(&route.host).join(format!(".s.PGSQL.{port}"));
-        let stream = UnixStream::connect(path).await;
-        let (reader, writer) = stream.map_err(|error| error.to_string())?.into_split();
+        let socket = SocketFolder::open(Path::new(&route.host))?;
+        let stream = UnixStream::connect(socket.path.join(format!(".s.PGSQL.{port}"))).await;
+        let stream = stream.map_err(|error| error.to_string())?;
+        if with_password {
+            let peer = stream.peer_cred().map_err(|error| error.to_string())?;
+            socket.may_have_a_password(peer.uid())?;
+        }
+        let (reader, writer) = stream.into_split();
         return Ok((Box::new(reader), Box::new(writer)));
     }
     let found = resolve(&format!("{}:{port}", route.host), watch);
@@ -173,7 +175,7 @@ async fn converse(
     client: &Client,
     permitted: bool,
     asked: &mut Asked,
-) -> Result<Seen, String> {
+) -> Result<Seen, Told> {
     let mut seen = Seen::default();
     let limits = "SET statement_timeout = '5s'; SET lock_timeout = '1s'; \
                   SET idle_in_transaction_session_timeout = '10s'";
@@ -198,7 +200,7 @@ async fn converse(
 }
 
 /// Makes a table and a function, each in a transaction that is rolled back.
-async fn make(route: &PostgresRoute, client: &Client, asked: &mut Asked) -> Result<(), String> {
+async fn make(route: &PostgresRoute, client: &Client, asked: &mut Asked) -> Result<(), Told> {
     let random = random_hex::<8>().map_err(|failure| failure.message)?;
     let name = match &route.sandbox_schema {
         Some(schema) => format!("{}.tki_attest_survey_{random}", quoted(schema)),
@@ -239,81 +241,82 @@ fn quoted(name: &str) -> String {
 }
 
 /// Asks, keeps the call, and gives the rows.
-async fn query(client: &Client, text: &str, asked: &mut Asked) -> Result<Vec<Vec<String>>, String> {
-    let answer = client.simple_query(text).await;
-    let (shown, rows) = match &answer {
-        Err(error) => (explain(error), Err(explain(error))),
-        Ok(messages) => {
-            let mut rows: Vec<Vec<String>> = Vec::new();
-            let mut shown = String::new();
-            for message in messages {
-                match message {
-                    SimpleQueryMessage::Row(row) if rows.len() < MOST_ROWS => {
-                        let mut values = Vec::new();
-                        for (place, column) in row.columns().iter().enumerate() {
-                            let value = row.try_get(place).ok().flatten().unwrap_or("NULL");
-                            let _ = write!(shown, "{}={value} ", column.name());
-                            values.push(value.to_owned());
-                        }
-                        shown.push_str("| ");
-                        rows.push(values);
-                    }
-                    SimpleQueryMessage::CommandComplete(_) if rows.is_empty() => {
-                        shown = "ok".into();
-                    }
-                    _ => {}
-                }
-            }
-            (shown.trim_end_matches([' ', '|']).to_owned(), Ok(rows))
+async fn query(client: &Client, text: &str, asked: &mut Asked) -> Result<Vec<Vec<String>>, Told> {
+    let answer = client.simple_query(text).await.map_err(|e| explain(&e));
+    let messages = match answer {
+        Ok(messages) => messages,
+        Err(why) => {
+            asked.finding.call(text, why.clone());
+            return Err(why);
         }
     };
-    asked.calls.push(asked.redactor.call(text, shown));
-    rows
-}
-
-/// An error in the server's words.
-fn explain(error: &tokio_postgres::Error) -> String {
-    match error.as_db_error() {
-        Some(server) => {
-            let code = server.code().code();
-            format!("{} {code}: {}", server.severity(), server.message())
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut shown = String::new();
+    for message in messages {
+        let SimpleQueryMessage::Row(row) = message else {
+            continue;
+        };
+        if rows.len() == MOST_ROWS {
+            break;
         }
-        None => {
-            let mut text = error.to_string();
-            let mut source = std::error::Error::source(error);
-            while let Some(cause) = source {
-                let _ = write!(text, ": {cause}");
-                source = cause.source();
-            }
-            text
+        let mut values = Vec::new();
+        for (place, column) in row.columns().iter().enumerate() {
+            let value = row.try_get(place).ok().flatten().unwrap_or("NULL");
+            let _ = write!(shown, "{}={value} ", column.name());
+            values.push(value.to_owned());
         }
+        shown.push_str("| ");
+        rows.push(values);
     }
+    let told = match rows.len() {
+        0 => Told::from("ok"),
+        count => Told::from(format!("ok, rows: {count}")),
+    };
+    let shown = shown.trim_end_matches([' ', '|']);
+    asked
+        .finding
+        .call(text, told.with_words("; ", shown, false));
+    Ok(rows)
 }
 
-fn conclude(mut result: RouteResult, seen: &Seen, permitted: bool) -> RouteResult {
+/// What went wrong: a code, and the server's words for it.
+fn explain(error: &tokio_postgres::Error) -> Told {
+    if let Some(server) = error.as_db_error() {
+        let severity = server.parsed_severity().unwrap_or(Severity::Error);
+        let code = server.code().code();
+        return Told::from(format!("{severity} {code}")).with_words(": ", server.message(), false);
+    }
+    // Causes may repeat what the server said.
+    let mut causes = Vec::new();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        causes.push(cause.to_string());
+        source = cause.source();
+    }
+    Told::from(error.to_string()).with_words(": ", causes.join(": "), false)
+}
+
+fn conclude(mut finding: Finding, seen: Seen, permitted: bool) -> Finding {
     if seen.reads {
-        result.abilities.push(Ability::Read);
+        finding.abilities.push(Ability::Read);
     }
     // What the file calls apart must be there.
-    result.isolated = seen.sandbox;
-    match (&seen.made, seen.may_create) {
-        (Some(Ok(())), _) => result.works(
+    finding.isolated = seen.sandbox;
+    match (seen.made, seen.may_create) {
+        (Some(Ok(())), _) => finding.works(
             Ability::Ddl,
             "the role may CREATE TABLE and FUNCTION; both were rolled back",
         ),
-        (Some(Err(why)), _) => {
-            let why = Redactor::default().clean(why, 300);
-            result.denied(Ability::Ddl, "cannot CREATE TABLE/FUNCTION", why)
-        }
-        (None, false) => result.denied(
+        (Some(Err(why)), _) => finding.denied(Ability::Ddl, "cannot CREATE TABLE/FUNCTION", why),
+        (None, false) => finding.denied(
             Ability::Ddl,
             "cannot CREATE TABLE/FUNCTION: no schema grants it",
             "the role has CREATE on no schema",
         ),
         (None, true) => {
             debug_assert!(!permitted);
-            result.answer = Answer::NotTried;
-            result.not_permitted("DDL in a transaction that is rolled back")
+            finding.answer = Answer::NotTried;
+            finding.not_permitted("DDL in a transaction that is rolled back")
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What a route came to.
 
 use super::form::{Ability, About};
-use crate::survey::call::Call;
+use crate::survey::call::{Call, MOST, Told};
+use crate::survey::redact::Redactor;
 use crate::survey::surface::Answer;
 use serde::Serialize;
 
@@ -17,6 +18,31 @@ impl Permit<'_> {
     pub fn covers(&self, name: &str) -> bool {
         self.names.iter().any(|known| known == name)
     }
+}
+
+/// The most characters of what stands in a route's way.
+const MOST_BLOCK: usize = 300;
+
+/// What a probe found out, with the words of others as they came: secrets may be in
+/// them. It cannot be printed; [`Finding::redacted`] makes a result of it.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    route: String,
+    tool: &'static str,
+    calls: Vec<(String, Told)>,
+    /// It worked, it was denied, or nobody asked.
+    pub answer: Answer,
+    /// What it was seen to be able to do.
+    pub abilities: Vec<Ability>,
+    denied: Vec<Ability>,
+    proves: String,
+    block: Told,
+    governed: bool,
+    /// Apart from production: the file's claim, or seen.
+    pub isolated: bool,
+    scope: String,
+    /// What a probe made and could not take away again.
+    pub left: Option<String>,
 }
 
 /// A route, its probes, and what they prove.
@@ -51,11 +77,10 @@ pub struct RouteResult {
     pub left: Option<String>,
 }
 
-impl RouteResult {
+impl Finding {
     /// A route that nobody has asked yet.
     pub fn new(about: About) -> Self {
         Self {
-            id: String::new(),
             route: about.name.to_owned(),
             tool: about.kind,
             calls: Vec::new(),
@@ -63,12 +88,17 @@ impl RouteResult {
             abilities: Vec::new(),
             denied: Vec::new(),
             proves: String::new(),
-            block: String::new(),
+            block: Told::default(),
             governed: about.governed,
             isolated: about.isolated,
             scope: about.scope.unwrap_or("-").to_owned(),
             left: None,
         }
+    }
+
+    /// Keeps a call and what came of it.
+    pub fn call(&mut self, call: impl Into<String>, result: impl Into<Told>) {
+        self.calls.push((call.into(), result.into()));
     }
 
     /// It worked.
@@ -84,7 +114,7 @@ impl RouteResult {
         mut self,
         ability: Ability,
         proves: impl Into<String>,
-        block: impl Into<String>,
+        block: impl Into<Told>,
     ) -> Self {
         self.answer = Answer::No;
         self.denied.push(ability);
@@ -96,7 +126,32 @@ impl RouteResult {
     /// Nobody asked, because it was not permitted.
     pub fn not_permitted(mut self, what: &str) -> Self {
         self.proves = format!("nothing about writing: {what} was not tried");
-        self.block = format!("not permitted: --allow-writes {}", self.route);
+        self.block = format!("not permitted: --allow-writes {}", self.route).into();
         self
+    }
+
+    /// The result, in which every text but the file's own went through the route's
+    /// redactor.
+    pub fn redacted(self, redactor: &Redactor) -> RouteResult {
+        let clean = |text: String| redactor.clean(&text, MOST);
+        let calls = self.calls.into_iter().map(|(call, result)| Call {
+            call: clean(call),
+            result: redactor.told(&result, MOST),
+        });
+        RouteResult {
+            id: String::new(),
+            route: self.route,
+            tool: self.tool,
+            calls: calls.collect(),
+            answer: self.answer,
+            abilities: self.abilities,
+            denied: self.denied,
+            proves: clean(self.proves),
+            block: redactor.told(&self.block, MOST_BLOCK),
+            governed: self.governed,
+            isolated: self.isolated,
+            scope: self.scope,
+            left: self.left.map(clean),
+        }
     }
 }

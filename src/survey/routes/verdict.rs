@@ -2,14 +2,16 @@
 
 use super::form::{Route, Routes};
 use super::questions::{self, Question};
-use super::result::{Permit, RouteResult};
+use super::result::{Finding, Permit, RouteResult};
 use super::{command, docker, file, http, postgres};
 use crate::clock;
 use crate::failure::Failure;
 use crate::image::Image;
+use crate::survey::redact::Redactor;
 use crate::survey::surface::Answer;
-use crate::survey::watch::Watch;
+use crate::watch::Watch;
 use serde::Serialize;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 /// The form of a survey of routes.
@@ -84,16 +86,29 @@ pub fn survey(
     Ok(conclude(&form, results))
 }
 
+/// Probes one route. Whatever came back goes through one redactor that knows all
+/// secrets of the route, and is cut only after that.
 fn probe(route: &Route, permit: &Permit, image: &Image, watch: &Watch) -> RouteResult {
     let about = route.about();
     let permitted = permit.covers(about.name);
-    let result = RouteResult::new(about);
-    match route {
-        Route::File(route) => file::probe(route, result, permitted, watch),
-        Route::Http(route) => http::probe(route, result, permitted, watch),
-        Route::Postgres(route) => postgres::probe(route, result, permitted, watch),
-        Route::Docker(route) => docker::probe(route, result, permitted, image, watch),
-        Route::Command(route) => command::probe(route, result, permitted, watch),
+    let finding = Finding::new(about);
+    let finding = match route {
+        Route::File(route) => file::probe(route, finding, permitted, watch),
+        Route::Http(route) => http::probe(route, finding, permitted, watch),
+        Route::Postgres(route) => postgres::probe(route, finding, permitted, watch),
+        Route::Docker(route) => docker::probe(route, finding, permitted, image, watch),
+        Route::Command(route) => command::probe(route, finding, permitted, watch),
+    };
+    finding.redacted(&redactor(route))
+}
+
+fn redactor(route: &Route) -> Redactor {
+    let variables = route.secret_variables();
+    let values = variables.iter().filter_map(std::env::var_os);
+    let redactor = Redactor::new(values.map(OsStringExt::into_vec));
+    match variables.is_empty() || route.about().show_answers {
+        true => redactor,
+        false => redactor.hiding_words(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A deadline, and an ear for Ctrl-C, for code that waits by itself.
+//! A deadline that Ctrl-C and SIGTERM bring forward, for code that waits by itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -52,6 +52,14 @@ impl Watch {
             deadline: Instant::now() + limit,
             signal: heard,
         })
+    }
+
+    /// The same ear for signals with another deadline.
+    pub fn until(&self, deadline: Instant) -> Self {
+        Self {
+            deadline,
+            signal: Arc::clone(&self.signal),
+        }
     }
 
     /// A watch for tidying up: a signal or a deadline that passed before counts
