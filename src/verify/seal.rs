@@ -118,6 +118,10 @@ pub fn check(
 }
 
 /// Checks every signature; gives those that count.
+///
+/// A key id is a name that anybody can write. One in the name of a listed key that
+/// did not sign is a lie about that key; beside a signature that the key did make
+/// it says nothing, and must not undo it.
 fn signatures(
     checks: &mut Checks,
     envelope: &Envelope,
@@ -125,9 +129,22 @@ fn signatures(
     inputs: &Inputs,
 ) -> Vec<Signer> {
     let message = envelope.signed_bytes();
+    let judged: Vec<Judged> = envelope
+        .signatures
+        .iter()
+        .map(|signature| judge(signature, &message, list, inputs))
+        .collect();
+    let made = |key: &str| {
+        let made_by = |judged: &Judged| match judged {
+            Judged::Good(signer) => signer.key == key,
+            Judged::Unusable { key: by, .. } => by == key,
+            Judged::Unlisted(_) | Judged::NotBy(_) => false,
+        };
+        judged.iter().any(made_by)
+    };
     let (mut good, mut said, mut bad) = (Vec::<Signer>::new(), Vec::new(), false);
-    for signature in &envelope.signatures {
-        match judge(signature, &message, list, inputs) {
+    for judged in &judged {
+        match judged {
             Judged::Good(signer) => {
                 said.push(format!("{} ({})", signer.key, signer.principals));
                 // Two keys of one signer, or one key twice, are one signer.
@@ -135,13 +152,17 @@ fn signatures(
                     other.key == signer.key || other.principals == signer.principals
                 };
                 if !good.iter().any(again) {
-                    good.push(signer);
+                    good.push(signer.clone());
                 }
             }
-            Judged::Doubtful(why) => said.push(why),
-            Judged::Bad(why) => {
+            Judged::Unusable { key, why } => said.push(format!("{key} {why}")),
+            Judged::Unlisted(why) => said.push(why.clone()),
+            Judged::NotBy(key) if made(key) => {
+                said.push(format!("another in the name of {key} is not by it"));
+            }
+            Judged::NotBy(key) => {
                 bad = true;
-                said.push(why);
+                said.push(format!("{key} did not sign this"));
             }
         }
     }
@@ -165,13 +186,17 @@ fn signatures(
 }
 
 enum Judged {
+    /// By a listed and valid key.
     Good(Signer),
-    Doubtful(String),
-    Bad(String),
+    /// By a listed key that does not count here or now.
+    Unusable { key: String, why: String },
+    /// By nobody who is listed, so it cannot be checked.
+    Unlisted(String),
+    /// In the name of this listed key, which did not make it.
+    NotBy(String),
 }
 
-/// The key id only says which keys are tried. A signature that is said to be by
-/// a listed key and is not is false; one by an unlisted key cannot be checked.
+/// The key id only says which keys are tried.
 fn judge(signature: &Signature, message: &[u8], list: &AllowedSigners, inputs: &Inputs) -> Judged {
     let named = !signature.keyid.is_empty();
     let mut candidates = list
@@ -180,27 +205,28 @@ fn judge(signature: &Signature, message: &[u8], list: &AllowedSigners, inputs: &
         .filter(|entry| !named || entry.fingerprint == signature.keyid)
         .peekable();
     if candidates.peek().is_none() {
-        return Judged::Doubtful(format!("{} is not listed", signature.keyid));
+        return Judged::Unlisted(format!("{} is not listed", signature.keyid));
     }
-    let mut why = None;
+    let mut unusable = None;
     for entry in candidates {
         if !dsse::is_good(&entry.key, message, &signature.sig) {
             continue;
         }
+        let key = entry.fingerprint.clone();
         match entry.unusable(inputs.clock.now, inputs.principal.as_deref()) {
             None => {
                 return Judged::Good(Signer {
-                    key: entry.fingerprint.clone(),
+                    key,
                     principals: entry.principals.clone(),
                 });
             }
-            Some(reason) => why = Some(format!("{} {reason}", entry.fingerprint)),
+            Some(why) => unusable = Some(Judged::Unusable { key, why }),
         }
     }
-    match why {
-        Some(why) => Judged::Doubtful(why),
-        None if named => Judged::Bad(format!("{} did not sign this", signature.keyid)),
-        None => Judged::Doubtful("a signature without key id is by no listed key".into()),
+    match unusable {
+        Some(unusable) => unusable,
+        None if named => Judged::NotBy(signature.keyid.clone()),
+        None => Judged::Unlisted("a signature without key id is by no listed key".into()),
     }
 }
 
