@@ -74,9 +74,6 @@ pub struct VerifyFlags {
     /// How old the run may be: 90s, 15m, 24h, 7d.
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub max_age: Option<u64>,
-    /// Verify as of this time (RFC 3339, UTC) instead of now, for audits.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    pub verify_time: Option<u64>,
     /// A bundle without its artifacts is not enough.
     #[arg(long)]
     pub require_artifacts: bool,
@@ -91,6 +88,9 @@ pub struct VerifyArgs {
     /// What the verifier brings along.
     #[command(flatten)]
     pub flags: VerifyFlags,
+    /// Verify as of this time (RFC 3339, UTC) instead of now, for audits.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub verify_time: Option<u64>,
     /// Write the matrix binding as STEM.json and STEM.md.
     #[arg(long, value_name = "STEM", help_heading = "Results")]
     pub binding: Option<PathBuf>,
@@ -121,6 +121,9 @@ pub struct GateArgs {
     /// What the verifier brings along.
     #[command(flatten)]
     pub flags: VerifyFlags,
+    /// Refused: a command runs now, so the bundle must be good now.
+    #[arg(long, value_name = "TIME", hide = true)]
+    pub verify_time: Option<std::ffi::OsString>,
     /// What to run if the bundle is accepted.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<std::ffi::OsString>,

@@ -13,7 +13,15 @@ use std::process::Command;
 
 /// Verifies, and becomes the command if the bundle is accepted.
 pub fn execute(args: &GateArgs, common: Common) -> Result<Exit, Failure> {
-    let verification = many::one(&args.bundle, &inputs(&args.flags)?)?;
+    if args.verify_time.is_some() {
+        return Err(Failure::usage(
+            "gate.verify-time",
+            "--verify-time is for audits: a command runs now, and what was good at another \
+             time may be stale",
+            "leave it out; `tki-attest verify --verify-time` looks back and runs nothing",
+        ));
+    }
+    let verification = many::one(&args.bundle, &inputs(&args.flags, None)?)?;
     let accepted = verification.decision == Decision::B4PrimeAccepted;
     if !common.quiet {
         // Standard output is the command's.

@@ -18,8 +18,9 @@ use tki_evidence::stamp::sha256_hex;
 /// The largest request, policy, matrix or profile that is read, in bytes.
 const MAX_INPUT: u64 = 1 << 20;
 
-/// Reads everything that the flags name.
-pub fn inputs(flags: &VerifyFlags) -> Result<Inputs, Failure> {
+/// Reads everything that the flags name. The clock is this host's unless an audit
+/// gives another time.
+pub fn inputs(flags: &VerifyFlags, as_of: Option<u64>) -> Result<Inputs, Failure> {
     let seccomp = flags.seccomp.as_deref();
     let seccomp = seccomp.map(|path| read(path, "seccomp.unreadable", MAX_INPUT));
     Ok(Inputs {
@@ -41,7 +42,7 @@ pub fn inputs(flags: &VerifyFlags) -> Result<Inputs, Failure> {
         }),
         max_age: flags.max_age,
         require_artifacts: flags.require_artifacts,
-        clock: match flags.verify_time {
+        clock: match as_of {
             Some(now) => Clock { now, given: true },
             None => Clock {
                 now: clock::now(),

@@ -13,7 +13,7 @@ use crate::verify::{Bundle, exit, pipeline};
 
 /// Verifies every bundle; the worst one decides the exit code.
 pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
-    let inputs = inputs(&args.flags)?;
+    let inputs = inputs(&args.flags, args.verify_time)?;
     let key = args.attest.as_deref();
     let key = key.map(|path| Key::open(path, args.passphrase.passphrase.as_ref()));
     let key = key.transpose()?;

@@ -48,6 +48,29 @@ fn the_command_runs_only_behind_an_accepted_bundle() {
     assert_eq!(said.status, 2, "{said:?}");
 }
 
+/// A command runs now, so the evidence must be good now.
+#[test]
+fn no_other_time_than_now_opens_the_gate() {
+    let copy = plain().copy();
+    let marker = copy.folder.path().join("ran");
+    let command = ["touch", marker.to_str().unwrap()];
+    let finished = plain().value["finished"].as_str().unwrap();
+    for time in [
+        finished,
+        "2020-01-01T00:00:00Z",
+        "2099-01-01T00:00:00Z",
+        "x",
+    ] {
+        let mut flags = copy.strictly();
+        flags.extend(["--verify-time".into(), time.into()]);
+        let said = gate(&copy.path, &flags, &command);
+        said.failed(2, "gate.verify-time");
+        assert!(!marker.exists(), "{said:?}");
+    }
+    gate(&copy.path, &copy.strictly(), &command).succeeded();
+    assert!(marker.exists());
+}
+
 #[test]
 fn two_runs_are_compared_by_what_they_say() {
     let copy = plain().copy();
