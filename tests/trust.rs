@@ -1,6 +1,8 @@
 //! Evidence that somebody else can trust: requests, signatures, policies, and
 //! everything that must be refused.
 
+/// Agents that do not answer.
+mod agents;
 /// No network, no write, no file outside the arguments, as nobody.
 mod alone;
 /// Requests: written, answered, stale, another's.
@@ -21,6 +23,8 @@ mod keys;
 mod policies;
 /// One folder per refusal, `tests/reject/bundle-*`.
 mod refusals;
+/// Several signatures in one envelope: at the same time, and beside junk.
+mod signatures;
 /// jq, openssl, ssh-keygen, securesystemslib, in-toto, check-jsonschema.
 mod tools;
 /// The DSSE specification's vector and Wycheproof's Ed25519 set.

@@ -5,12 +5,14 @@ use crate::clock::{self, rfc3339};
 use crate::failure::Failure;
 use crate::files::write_new;
 use crate::report::binding as report;
+use crate::trust::agent::PATIENCE;
 use crate::trust::dsse::Envelope;
 use crate::trust::envelope_file;
 use crate::trust::keys::Key;
 use crate::verify::pipeline::Opened;
 use crate::verify::{Decision, Inputs, Verification};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 use tki_evidence::binding;
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::statement::{self, PAYLOAD_TYPE};
@@ -140,7 +142,7 @@ fn attest(
         payload_type: PAYLOAD_TYPE.into(),
         signatures: Vec::new(),
     };
-    key.sign(&mut envelope)?;
+    key.sign(&mut envelope, Instant::now() + PATIENCE)?;
     save(&envelope_file::beside(path), &envelope.to_line())?;
     Ok(())
 }

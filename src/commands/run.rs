@@ -77,7 +77,8 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     let out = bundle::prepare_folder(&args.out)?;
     // A passphrase is asked for before anything is launched.
     let key = args.sign.as_deref();
-    let key = key.map(|path| Key::open(path, args.passphrase.passphrase.as_ref()));
+    let limit = args.engine.timeout;
+    let key = key.map(|path| Key::open(path, args.passphrase.passphrase.as_ref(), limit));
     let key = key.transpose()?;
     let job = Job {
         args,
@@ -261,7 +262,7 @@ fn on_one(
     progress.stage("write");
     let sign = job.key.as_ref().map(|key| {
         |name: &str, bytes: &[u8], evidence: &Evidence| {
-            envelope_file::signed(name, bytes, evidence, key)
+            envelope_file::signed(name, bytes, evidence, key, deadline)
         }
     });
     let sign = sign.as_ref().map(|sign| sign as &bundle::Sign);

@@ -7,13 +7,15 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files;
 use crate::report::text::printable;
-use crate::trust::dsse::Envelope;
+use crate::trust::agent::PATIENCE;
+use crate::trust::dsse::{Envelope, MAX_SIGNATURES, Signature};
 use crate::trust::envelope_file;
 use crate::trust::keys::Key;
 use crate::verify::inputs::Clock;
 use crate::verify::{Bundle, Inputs, pipeline};
 use serde::Serialize;
 use std::path::Path;
+use std::time::Instant;
 
 #[derive(Serialize)]
 struct Signed {
@@ -26,51 +28,18 @@ struct Signed {
 pub fn execute(args: &SignArgs, common: Common) -> Result<Exit, Failure> {
     let bundle = Bundle::read(&args.bundle)?;
     let unsigned = check(&args.bundle, &bundle)?;
-    let path = envelope_file::beside(&args.bundle);
-    let mut envelope = unsigned.clone();
-    if let Some(bytes) = &bundle.envelope {
-        let there = Envelope::parse(bytes)
-            .map_err(|error| envelope_file::malformed(&bundle.name, &error))?;
-        if (&there.payload, &there.payload_type) != (&unsigned.payload, &unsigned.payload_type) {
-            return Err(Failure::new(
-                Exit::Disproved,
-                "sign.other",
-                format!("{}: it is an envelope over something else", path.display()),
-                "move it away, or ask for the evidence that it belongs to",
-            ));
-        }
-        envelope = there;
-    }
-    let key = Key::open(&args.key, args.passphrase.passphrase.as_ref())?;
-    let fingerprint = key.fingerprint();
-    if envelope
-        .signatures
-        .iter()
-        .any(|signature| signature.keyid == fingerprint)
-    {
-        return Err(Failure::usage(
-            "sign.already",
-            format!("{}: {fingerprint} has signed it already", path.display()),
-            "sign with another key, or leave it as it is",
-        ));
-    }
-    key.sign(&mut envelope)?;
-    let line = envelope.to_line();
-    let written = match &bundle.envelope {
-        // Adding a signature takes nothing away from what is there.
-        Some(_) => files::replace(&path, &line),
-        None => files::write_new_exactly(&path, &line),
-    };
-    written.map_err(|error| {
-        Failure::usage(
-            "out.unwritable",
-            format!("cannot write {}: {error}", path.display()),
-            "give the directory room and the right to write",
-        )
-    })?;
+    // What is wrong with an envelope is said before anybody is asked for a passphrase.
+    let there = there(&args.bundle, &bundle.envelope, &unsigned)?;
+    let key = Key::open(&args.key, args.passphrase.passphrase.as_ref(), PATIENCE)?;
+    not_yet_by(&key, &there, &args.bundle)?;
+    let mut own = unsigned.clone();
+    key.sign(&mut own, Instant::now() + PATIENCE)?;
+    let envelope = add(&args.bundle, &unsigned, &key, own.signatures)?;
     let signed = Signed {
-        envelope: path.to_string_lossy().into_owned(),
-        key: fingerprint,
+        envelope: envelope_file::beside(&args.bundle)
+            .to_string_lossy()
+            .into_owned(),
+        key: key.fingerprint(),
         signatures: envelope.signatures.len(),
     };
     match args.format {
@@ -84,6 +53,93 @@ pub fn execute(args: &SignArgs, common: Common) -> Result<Exit, Failure> {
         ))?,
     }
     Ok(Exit::Done)
+}
+
+/// The envelope that is there, if it is over this evidence; else one without
+/// signatures.
+fn there(
+    evidence: &Path,
+    bytes: &Option<Vec<u8>>,
+    unsigned: &Envelope,
+) -> Result<Envelope, Failure> {
+    let Some(bytes) = bytes else {
+        return Ok(unsigned.clone());
+    };
+    let there = Envelope::parse(bytes)
+        .map_err(|error| envelope_file::malformed(&evidence.to_string_lossy(), &error))?;
+    if (&there.payload, &there.payload_type) != (&unsigned.payload, &unsigned.payload_type) {
+        let path = envelope_file::beside(evidence);
+        return Err(Failure::new(
+            Exit::Disproved,
+            "sign.other",
+            format!("{}: it is an envelope over something else", path.display()),
+            "move it away, or ask for the evidence that it belongs to",
+        ));
+    }
+    Ok(there)
+}
+
+/// A key signs once. What counts is who made a signature, not whose name is on it.
+fn not_yet_by(key: &Key, envelope: &Envelope, evidence: &Path) -> Result<(), Failure> {
+    let message = envelope.signed_bytes();
+    let mut made = envelope
+        .signatures
+        .iter()
+        .map(|s| key.made(&message, &s.sig));
+    match made.any(|made| made) {
+        false => Ok(()),
+        true => Err(Failure::usage(
+            "sign.already",
+            format!(
+                "{}: {} has signed it already",
+                envelope_file::beside(evidence).display(),
+                key.fingerprint()
+            ),
+            "sign with another key, or leave it as it is",
+        )),
+    }
+}
+
+/// Adds a signature to the file as it is now. Another `sign` may have changed it
+/// since it was read, and none may change it until it is written.
+fn add(
+    evidence: &Path,
+    unsigned: &Envelope,
+    key: &Key,
+    own: Vec<Signature>,
+) -> Result<Envelope, Failure> {
+    let _lock = envelope_file::lock(evidence)?;
+    let bytes = envelope_file::read(evidence)?;
+    let mut envelope = there(evidence, &bytes, unsigned)?;
+    not_yet_by(key, &envelope, evidence)?;
+    // Whoever holds the key knows that these are not its signatures.
+    let name = key.fingerprint();
+    envelope.signatures.retain(|other| other.keyid != name);
+    envelope.signatures.extend(own);
+    let path = envelope_file::beside(evidence);
+    if envelope.signatures.len() > MAX_SIGNATURES {
+        return Err(Failure::usage(
+            "sign.full",
+            format!(
+                "{}: it holds {MAX_SIGNATURES} signatures, and no more are read",
+                path.display()
+            ),
+            "move it away and have those sign again who should",
+        ));
+    }
+    let line = envelope.to_line();
+    let written = match bytes {
+        Some(_) => files::replace(&path, &line),
+        None => files::write_new_exactly(&path, &line),
+    };
+    written.map_err(|error| {
+        Failure::usage(
+            "out.unwritable",
+            format!("cannot write {}: {error}", path.display()),
+            "give the directory room and the right to write",
+        )
+    })?;
+    Ok(envelope)
 }
 
 /// Nobody should put a name to evidence that contradicts itself.

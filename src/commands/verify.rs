@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::report::table::Paint;
 use crate::report::verification::Printer;
+use crate::trust::agent::PATIENCE;
 use crate::trust::keys::Key;
 use crate::verify::many::{self, Worst};
 use crate::verify::{Bundle, exit, pipeline};
@@ -15,7 +16,7 @@ use crate::verify::{Bundle, exit, pipeline};
 pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
     let inputs = inputs(&args.flags, args.verify_time)?;
     let key = args.attest.as_deref();
-    let key = key.map(|path| Key::open(path, args.passphrase.passphrase.as_ref()));
+    let key = key.map(|path| Key::open(path, args.passphrase.passphrase.as_ref(), PATIENCE));
     let key = key.transpose()?;
     let paint = Paint::stdout(common.color);
     let writes = args.binding.is_some() || args.verification.is_some() || key.is_some();

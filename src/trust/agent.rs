@@ -1,10 +1,14 @@
 //! A key that ssh-agent holds: two messages of its protocol, over the socket in
-//! `SSH_AUTH_SOCK`.
+//! `SSH_AUTH_SOCK`. However slowly an agent answers, the deadline, Ctrl-C and SIGTERM
+//! end the wait.
 
+use crate::watch::{Stopped, TICK, Watch};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use ssh_key::PublicKey;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 const REQUEST_IDENTITIES: u8 = 11;
 const IDENTITIES_ANSWER: u8 = 12;
@@ -14,8 +18,9 @@ const SIGN_RESPONSE: u8 = 14;
 /// The largest answer that is read, in bytes; as in OpenSSH.
 const MAX_ANSWER: u32 = 256 * 1024;
 
-/// How long an agent may think. It may have to ask a person.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long an agent may think where no other limit is given. It may have to ask a
+/// person.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Why the agent could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +36,14 @@ pub enum AgentError {
         /// What went wrong.
         error: io::Error,
     },
+    /// It took too long, or was interrupted.
+    #[error("ssh-agent at {socket}: {stopped}")]
+    Stopped {
+        /// Its socket.
+        socket: String,
+        /// Why waiting ended.
+        stopped: Stopped,
+    },
     /// It does not speak its protocol.
     #[error("ssh-agent gave an answer that cannot be read")]
     Garbled,
@@ -42,71 +55,154 @@ pub enum AgentError {
     Refused,
 }
 
-/// Whether the agent holds the private half.
-pub fn holds(public: &PublicKey) -> Result<(), AgentError> {
-    let wanted = public.to_bytes().map_err(|_| AgentError::Garbled)?;
-    let answer = ask(&[REQUEST_IDENTITIES])?;
-    let mut answer = Reader(&answer);
-    if answer.byte()? != IDENTITIES_ANSWER {
-        return Err(AgentError::Garbled);
-    }
-    for _ in 0..answer.number()? {
-        let blob = answer.string()?;
-        answer.string()?;
-        if blob == wanted {
-            return Ok(());
+/// An agent that holds the private half of a key. Signals that come after it was
+/// found count when it signs.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    watch: Watch,
+}
+
+impl Agent {
+    /// Finds out, before the deadline, whether the agent holds the private half.
+    pub fn find(public: &PublicKey, deadline: Instant) -> Result<Self, AgentError> {
+        let wanted = public.to_bytes().map_err(|_| AgentError::Garbled)?;
+        let limit = deadline.saturating_duration_since(Instant::now());
+        let watch = Watch::start(limit).map_err(|error| AgentError::Unreachable {
+            socket: "SSH_AUTH_SOCK".into(),
+            error,
+        })?;
+        let answer = ask(&[REQUEST_IDENTITIES], &watch)?;
+        let mut answer = Reader(&answer);
+        if answer.byte()? != IDENTITIES_ANSWER {
+            return Err(AgentError::Garbled);
         }
+        for _ in 0..answer.number()? {
+            let blob = answer.string()?;
+            answer.string()?;
+            if blob == wanted {
+                return Ok(Self { watch });
+            }
+        }
+        Err(AgentError::Unknown)
     }
-    Err(AgentError::Unknown)
+
+    /// Has the agent sign bytes before the deadline: a plain Ed25519 signature over
+    /// them.
+    pub fn sign(
+        &self,
+        public: &PublicKey,
+        message: &[u8],
+        deadline: Instant,
+    ) -> Result<Vec<u8>, AgentError> {
+        let blob = public.to_bytes().map_err(|_| AgentError::Garbled)?;
+        let mut request = vec![SIGN_REQUEST];
+        for part in [&blob[..], message] {
+            let length = u32::try_from(part.len()).map_err(|_| AgentError::Garbled)?;
+            request.extend(length.to_be_bytes());
+            request.extend(part);
+        }
+        request.extend([0; 4]);
+        let answer = ask(&request, &self.watch.until(deadline))?;
+        let mut answer = Reader(&answer);
+        if answer.byte()? != SIGN_RESPONSE {
+            return Err(AgentError::Refused);
+        }
+        let mut signature = Reader(answer.string()?);
+        if signature.string()? != b"ssh-ed25519" {
+            return Err(AgentError::Garbled);
+        }
+        Ok(signature.string()?.to_vec())
+    }
 }
 
-/// Has the agent sign bytes: a plain Ed25519 signature over them.
-pub fn sign(public: &PublicKey, message: &[u8]) -> Result<Vec<u8>, AgentError> {
-    let blob = public.to_bytes().map_err(|_| AgentError::Garbled)?;
-    let mut request = vec![SIGN_REQUEST];
-    for part in [&blob[..], message] {
-        let length = u32::try_from(part.len()).map_err(|_| AgentError::Garbled)?;
-        request.extend(length.to_be_bytes());
-        request.extend(part);
-    }
-    request.extend([0; 4]);
-    let answer = ask(&request)?;
-    let mut answer = Reader(&answer);
-    if answer.byte()? != SIGN_RESPONSE {
-        return Err(AgentError::Refused);
-    }
-    let mut signature = Reader(answer.string()?);
-    if signature.string()? != b"ssh-ed25519" {
-        return Err(AgentError::Garbled);
-    }
-    Ok(signature.string()?.to_vec())
+/// Why an exchange came to nothing.
+enum Trouble {
+    Lost(io::Error),
+    Stopped(Stopped),
 }
 
-fn ask(request: &[u8]) -> Result<Vec<u8>, AgentError> {
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(error)
+    }
+}
+
+impl From<Stopped> for Trouble {
+    fn from(stopped: Stopped) -> Self {
+        Self::Stopped(stopped)
+    }
+}
+
+fn ask(request: &[u8], watch: &Watch) -> Result<Vec<u8>, AgentError> {
     let socket = std::env::var_os("SSH_AUTH_SOCK").filter(|socket| !socket.is_empty());
-    let socket = socket.ok_or(AgentError::None)?;
-    let unreachable = |error| AgentError::Unreachable {
-        socket: socket.to_string_lossy().into_owned(),
-        error,
-    };
-    let exchange = || -> io::Result<Vec<u8>> {
-        let mut stream = UnixStream::connect(&socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let length = u32::try_from(request.len()).map_err(io::Error::other)?;
-        stream.write_all(&length.to_be_bytes())?;
-        stream.write_all(request)?;
-        let mut length = [0; 4];
-        stream.read_exact(&mut length)?;
-        let length = u32::from_be_bytes(length);
-        if length > MAX_ANSWER {
-            return Err(io::Error::other(format!("an answer of {length} bytes")));
+    let path = socket.ok_or(AgentError::None)?;
+    let socket = path.to_string_lossy().into_owned();
+    exchange(Path::new(&path), request, watch).map_err(|trouble| match trouble {
+        Trouble::Lost(error) => AgentError::Unreachable { socket, error },
+        Trouble::Stopped(stopped) => AgentError::Stopped { socket, stopped },
+    })
+}
+
+fn exchange(socket: &Path, request: &[u8], watch: &Watch) -> Result<Vec<u8>, Trouble> {
+    let mut stream = connect(socket, watch)?;
+    stream.set_read_timeout(Some(TICK))?;
+    stream.set_write_timeout(Some(TICK))?;
+    let length = u32::try_from(request.len()).map_err(io::Error::other)?;
+    let request = [&length.to_be_bytes()[..], request].concat();
+    let mut sent = 0;
+    while sent < request.len() {
+        sent += step(stream.write(&request[sent..]), watch)?;
+    }
+    let mut read = |bytes: &mut [u8]| -> Result<(), Trouble> {
+        let mut heard = 0;
+        while heard < bytes.len() {
+            heard += step(stream.read(&mut bytes[heard..]), watch)?;
         }
-        let mut answer = vec![0; length as usize];
-        stream.read_exact(&mut answer)?;
-        Ok(answer)
+        Ok(())
     };
-    exchange().map_err(unreachable)
+    let mut length = [0; 4];
+    read(&mut length)?;
+    let length = u32::from_be_bytes(length);
+    if length > MAX_ANSWER {
+        return Err(io::Error::other(format!("an answer of {length} bytes")).into());
+    }
+    let mut answer = vec![0; length as usize];
+    read(&mut answer)?;
+    Ok(answer)
+}
+
+/// A connection. An agent whose queue is full is tried again: to wait in the kernel
+/// for it would have no end.
+fn connect(socket: &Path, watch: &Watch) -> Result<UnixStream, Trouble> {
+    let address = SocketAddrUnix::new(socket).map_err(io::Error::from)?;
+    loop {
+        let tick = watch.tick()?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .map_err(io::Error::from)?;
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => {
+                let stream = UnixStream::from(socket);
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(rustix::io::Errno::AGAIN) => std::thread::sleep(tick),
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+    }
+}
+
+/// How many bytes went over, if the time is not up.
+fn step(result: io::Result<usize>, watch: &Watch) -> Result<usize, Trouble> {
+    watch.left()?;
+    match result {
+        Ok(0) => Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
+        Ok(count) => Ok(count),
+        Err(error) => match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(0),
+            _ => Err(error.into()),
+        },
+    }
 }
 
 /// Reads SSH's wire format; nothing is read beyond the end.

@@ -3,9 +3,17 @@
 use crate::failure::Failure;
 use crate::trust::dsse::{Envelope, EnvelopeError, MAX_ENVELOPE};
 use crate::trust::keys::Key;
+use crate::watch::{Stopped, Watch};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tki_evidence::evidence::Evidence;
 use tki_evidence::statement::{self, PAYLOAD_TYPE};
+
+/// How long another `sign` may take to write its signature down.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The file's name for an evidence file: `a.json` → `a.intoto.jsonl`.
 pub fn beside(evidence: &Path) -> PathBuf {
@@ -30,10 +38,57 @@ pub fn signed(
     bytes: &[u8],
     evidence: &Evidence,
     key: &Key,
+    deadline: Instant,
 ) -> Result<Vec<u8>, Failure> {
     let mut envelope = unsigned(name, bytes, evidence)?;
-    key.sign(&mut envelope)?;
+    key.sign(&mut envelope, deadline)?;
     Ok(envelope.to_line())
+}
+
+/// Keeps every other `sign` from this bundle for as long as the file is open. The
+/// evidence itself is locked: the envelope is replaced, and may not be there yet.
+pub fn lock(evidence: &Path) -> Result<File, Failure> {
+    let shown = evidence.display();
+    let unlockable = |error: std::io::Error| {
+        Failure::blocked(
+            "sign.lock",
+            format!("{shown}: it cannot be locked: {error}"),
+            "copy the bundle to a file system that has locks, and sign it there",
+        )
+    };
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file: File = rustix::fs::open(evidence, flags, Mode::empty())
+        .map_err(|error| unlockable(error.into()))?
+        .into();
+    let mut watch = None;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::WOULDBLOCK) => {}
+            Err(error) => return Err(unlockable(error.into())),
+        }
+        let watch = match &watch {
+            Some(watch) => watch,
+            None => watch.insert(Watch::start(PATIENCE).map_err(unlockable)?),
+        };
+        match watch.tick() {
+            Ok(tick) => std::thread::sleep(tick),
+            Err(Stopped::Interrupted(signal)) => {
+                return Err(Failure::blocked(
+                    "run.interrupted",
+                    format!("interrupted by {signal} while {shown} was locked by another"),
+                    "run again",
+                ));
+            }
+            Err(Stopped::TimedOut) => {
+                return Err(Failure::blocked(
+                    "sign.busy",
+                    format!("{shown}: another process has locked it"),
+                    "see what holds it with `lsof` or `fuser`, then sign again",
+                ));
+            }
+        }
+    }
 }
 
 /// Reads the envelope beside an evidence file, if there is one.

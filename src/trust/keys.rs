@@ -3,14 +3,16 @@
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::read_bounded;
-use crate::trust::agent::{self, AgentError};
+use crate::trust::agent::{Agent, AgentError};
 use crate::trust::dsse::{Envelope, Signature};
 use crate::trust::passphrase::{self, Source};
+use crate::watch::Stopped;
 use ed25519_dalek::{Signer as _, SigningKey};
 use ssh_key::private::{Ed25519Keypair, KeypairData};
 use ssh_key::{Cipher, HashAlg, Kdf, LineEnding, PrivateKey, PublicKey};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
 /// The largest key file that is read, in bytes.
@@ -27,7 +29,7 @@ pub struct Key {
 
 enum Holder {
     File(Box<SigningKey>),
-    Agent,
+    Agent(Agent),
 }
 
 impl std::fmt::Debug for Key {
@@ -53,8 +55,8 @@ fn unusable(path: &Path, why: impl std::fmt::Display, next: &str) -> Failure {
 
 impl Key {
     /// Opens a private key file, or a public one whose private half an agent
-    /// holds.
-    pub fn open(path: &Path, source: Option<&Source>) -> Result<Self, Failure> {
+    /// holds, which it has to say within `limit`.
+    pub fn open(path: &Path, source: Option<&Source>, limit: Duration) -> Result<Self, Failure> {
         let bytes = read_bounded(path, MAX_KEY)
             .map(Zeroizing::new)
             .map_err(|error| {
@@ -67,7 +69,7 @@ impl Key {
         let text = std::str::from_utf8(&bytes)
             .map_err(|_| unusable(path, "it is not text", "give an OpenSSH key"))?;
         if !text.trim_start().starts_with("-----BEGIN") {
-            return Self::with_agent(path, text);
+            return Self::with_agent(path, text, Instant::now() + limit);
         }
         let open = std::fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o077 != 0);
         if open {
@@ -118,7 +120,7 @@ impl Key {
         })
     }
 
-    fn with_agent(path: &Path, text: &str) -> Result<Self, Failure> {
+    fn with_agent(path: &Path, text: &str, deadline: Instant) -> Result<Self, Failure> {
         let public = PublicKey::from_openssh(text.trim()).map_err(|error| {
             unusable(
                 path,
@@ -133,10 +135,10 @@ impl Key {
                 "give an Ed25519 key",
             ));
         }
-        agent::holds(&public).map_err(agent_failure)?;
+        let agent = Agent::find(&public, deadline).map_err(agent_failure)?;
         Ok(Self {
             public,
-            holder: Holder::Agent,
+            holder: Holder::Agent(agent),
         })
     }
 
@@ -145,18 +147,25 @@ impl Key {
         self.public.fingerprint(HashAlg::Sha256).to_string()
     }
 
-    /// Signs the envelope's payload and adds the signature to it.
-    pub fn sign(&self, envelope: &mut Envelope) -> Result<(), Failure> {
+    /// Whether this key made this signature over these bytes.
+    pub fn made(&self, message: &[u8], sig: &[u8]) -> bool {
+        self.public.key_data().ed25519().is_some_and(|public| {
+            ed25519_dalek::VerifyingKey::from_bytes(&public.0)
+                .is_ok_and(|key| crate::trust::dsse::is_good(&key, message, sig))
+        })
+    }
+
+    /// Signs the envelope's payload and adds the signature to it. An agent has to
+    /// answer before the deadline.
+    pub fn sign(&self, envelope: &mut Envelope, deadline: Instant) -> Result<(), Failure> {
         let message = envelope.signed_bytes();
         let sig = match &self.holder {
             Holder::File(key) => key.sign(&message).to_bytes().to_vec(),
-            Holder::Agent => agent::sign(&self.public, &message).map_err(agent_failure)?,
+            Holder::Agent(agent) => agent
+                .sign(&self.public, &message, deadline)
+                .map_err(agent_failure)?,
         };
-        let made_by_us = self.public.key_data().ed25519().is_some_and(|public| {
-            ed25519_dalek::VerifyingKey::from_bytes(&public.0)
-                .is_ok_and(|key| crate::trust::dsse::is_good(&key, &message, &sig))
-        });
-        if !made_by_us {
+        if !self.made(&message, &sig) {
             return Err(Failure::new(
                 Exit::Usage,
                 "key.agent",
@@ -173,6 +182,20 @@ impl Key {
 }
 
 fn agent_failure(error: AgentError) -> Failure {
+    if let AgentError::Stopped { socket, stopped } = &error {
+        return match stopped {
+            Stopped::Interrupted(signal) => Failure::blocked(
+                "run.interrupted",
+                format!("interrupted by {signal} while ssh-agent at {socket} was asked"),
+                "run again",
+            ),
+            Stopped::TimedOut => Failure::blocked(
+                "key.agent-slow",
+                error.to_string(),
+                "see whether the agent waits for somebody to confirm, then run again",
+            ),
+        };
+    }
     Failure::usage(
         "key.agent",
         error.to_string(),

@@ -8,7 +8,10 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tki_attest::trust::agent::PATIENCE;
 use tki_attest::trust::dsse::Envelope;
+use tki_attest::trust::envelope_file;
 use tki_attest::trust::keys::Key;
 use tki_evidence::stamp::{self, sha256_hex};
 
@@ -400,8 +403,9 @@ fn relist(copy: &Copy) {
 fn sign(copy: &Copy, key: &str) {
     let bytes = fs::read(&copy.path).unwrap();
     let evidence = serde_json::from_slice(&bytes).unwrap();
-    let key = Key::open(&keys().private(key), None).unwrap();
-    let line = tki_attest::trust::envelope_file::signed("evidence.json", &bytes, &evidence, &key);
+    let key = Key::open(&keys().private(key), None, PATIENCE).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let line = envelope_file::signed("evidence.json", &bytes, &evidence, &key, deadline);
     fs::write(copy.envelope(), line.unwrap()).unwrap();
 }
 
@@ -409,7 +413,7 @@ fn signed(copy: &Copy, change: impl FnOnce(&mut Envelope)) {
     let mut envelope = Envelope::parse(&fs::read(copy.envelope()).unwrap()).unwrap();
     change(&mut envelope);
     envelope.signatures.clear();
-    let key = Key::open(&keys().private("operator"), None).unwrap();
-    key.sign(&mut envelope).unwrap();
+    let key = Key::open(&keys().private("operator"), None, PATIENCE).unwrap();
+    key.sign(&mut envelope, Instant::now() + PATIENCE).unwrap();
     fs::write(copy.envelope(), envelope.to_line()).unwrap();
 }
