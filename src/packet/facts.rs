@@ -4,7 +4,7 @@ use crate::attest::run::{describe_tool, random_hex};
 use crate::engine::local::compiled_filter;
 use crate::failure::Failure;
 use crate::image::{Image, embedded};
-use crate::packet::template::shell;
+use crate::packet::template::{check_name, shell};
 use crate::sandbox::profile::{Limits as SandboxLimits, Profile};
 use crate::sandbox::settings;
 use std::path::Path;
@@ -21,8 +21,11 @@ const HOST_CANARY: &str = "/etc/os-release";
 /// The file with limits other than the usual ones.
 const LIMITS: &str = "limits.toml";
 
-/// Profiles that `run` knows by name.
-const BUILT_IN: [&str; 2] = [tki_evidence::TARGETED_DENY, tki_evidence::DENY_BY_DEFAULT];
+/// Profiles that `run` knows by name, and their texts.
+const BUILT_IN: [(&str, &str); 2] = [
+    ("targeted-deny", tki_evidence::TARGETED_DENY),
+    ("deny-by-default", tki_evidence::DENY_BY_DEFAULT),
+];
 
 /// How long everything may take inside.
 const DEADLINE_MS: u32 = 60_000;
@@ -45,8 +48,9 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of this build and a profile.
+    /// Of this build and a profile, whose file's name stands in every packet.
     pub fn new(profile: Profile) -> Result<Self, Failure> {
+        check_name("the profile's file name", &profile.seccomp.name)?;
         let scratch = Path::new("$scratch");
         let settings =
             settings::settings(&profile, &scratch.join("in"), &scratch.join("out"), true);
@@ -94,28 +98,40 @@ impl Facts {
         Ok(files)
     }
 
-    /// What `run` must be told to use this sandbox, if its files lie in `folder`.
+    /// What `run` must be told to use this sandbox, if its files lie in `folder`, as
+    /// a shell reads it.
     pub fn run_flags(&self, folder: &str) -> String {
-        let mut words = vec!["--seccomp".to_owned(), self.profile.seccomp.name.clone()];
-        if !self.is_built_in() {
-            words[1] = format!("{folder}/seccomp.json");
-        }
+        shell(&self.run_words(folder))
+    }
+
+    /// The same as words. A profile of this build is called by its own name, whatever
+    /// the file is called that it came from.
+    pub fn run_words(&self, folder: &str) -> Vec<String> {
+        let seccomp = match self.built_in() {
+            Some(name) => name.to_owned(),
+            None => format!("{folder}/seccomp.json"),
+        };
+        let mut words = vec!["--seccomp".to_owned(), seccomp];
         if self.limits_file().is_some() {
             words.push("--profile".into());
             words.push(format!("{folder}/{LIMITS}"));
         }
-        shell(&words)
+        words
     }
 
     /// The files that [`Self::run_flags`] names.
     pub fn run_files(&self) -> Vec<(&'static str, Vec<u8>)> {
         let profile = self.profile.seccomp.text.clone().into_bytes();
-        let profile = (!self.is_built_in()).then_some(("seccomp.json", profile));
+        let built_in = self.built_in().is_some();
+        let profile = (!built_in).then_some(("seccomp.json", profile));
         profile.into_iter().chain(self.limits_file()).collect()
     }
 
-    fn is_built_in(&self) -> bool {
-        BUILT_IN.contains(&self.profile.seccomp.text.as_str())
+    /// The name of the profile, if it is one of this build's.
+    fn built_in(&self) -> Option<&'static str> {
+        let text = self.profile.seccomp.text.as_str();
+        let found = BUILT_IN.iter().find(|(_, known)| *known == text);
+        found.map(|(name, _)| *name)
     }
 
     /// Limits other than the usual ones, as a file for `run --profile`.

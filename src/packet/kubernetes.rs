@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::packet::facts::sums;
-use crate::packet::template::{cell, fill};
+use crate::packet::template::{Slot, fill_safely};
 use crate::packet::{Facts, Packet};
 use crate::sandbox::profile::USER;
 use tki_evidence::catalogue::HOSTNAME;
@@ -20,40 +20,44 @@ pub fn packet(facts: &Facts, folder: &str) -> Result<Packet, Failure> {
     let limits = &facts.profile.limits;
     let challenge = facts.challenge_line(&POD_LACKS)?;
     let (uid, gid) = USER.split_once(':').unwrap_or((USER, USER));
-    let pod = fill(
+    let word = |text: &dyn ToString| Slot::Word(text.to_string());
+    let pod = fill_safely(
         POD,
-        &[
-            ("hostname", HOSTNAME.to_owned()),
-            ("uid", uid.to_owned()),
-            ("gid", gid.to_owned()),
-            ("manifest", facts.image.manifest_digest.clone()),
-            ("cpu", format!("{}m", limits.cpu_millis)),
-            ("memory", limits.memory_bytes.to_string()),
-            ("storage", (limits.out_bytes * 2).to_string()),
-            ("out_bytes", limits.out_bytes.to_string()),
-            ("tmp_bytes", limits.tmp_bytes.to_string()),
+        vec![
+            ("hostname", word(&HOSTNAME)),
+            ("uid", word(&uid)),
+            ("gid", word(&gid)),
+            ("manifest", word(&facts.image.manifest_digest)),
+            ("cpu", word(&format!("{}m", limits.cpu_millis))),
+            ("memory", word(&limits.memory_bytes)),
+            ("storage", word(&(limits.out_bytes * 2))),
+            ("out_bytes", word(&limits.out_bytes)),
+            ("tmp_bytes", word(&limits.tmp_bytes)),
         ],
     )?;
-    let values = [
-        ("id", facts.id.clone()),
-        ("version", facts.tool.version.clone()),
-        ("manifest", facts.image.manifest_digest.clone()),
-        ("seccomp", cell(&facts.profile.seccomp.name)),
-        ("seccomp_sha256", facts.profile.seccomp.sha256.clone()),
-        ("pids", limits.pids.to_string()),
-        ("challenge", challenge.trim_end().to_owned()),
-        ("folder", folder.to_owned()),
-        ("job_pod", pod.replace("{restart}", "Never")),
-        ("daemon_pod", pod.replace("{restart}", "Always")),
+    let values = vec![
+        ("id", word(&facts.id)),
+        ("version", word(&facts.tool.version)),
+        ("manifest", word(&facts.image.manifest_digest)),
+        ("seccomp", Slot::Name(facts.profile.seccomp.name.clone())),
+        ("seccomp_sha256", word(&facts.profile.seccomp.sha256)),
+        ("pids", word(&limits.pids)),
+        ("challenge", Slot::Json(challenge.trim_end().to_owned())),
+        ("folder", Slot::Name(folder.to_owned())),
+        ("job_pod", Slot::Block(pod.replace("{restart}", "Never"))),
+        (
+            "daemon_pod",
+            Slot::Block(pod.replace("{restart}", "Always")),
+        ),
     ];
     let mut files = facts.files()?;
     files.retain(|(name, _)| !["challenge.json", "seccomp.bpf"].contains(name));
-    let collect = fill(COLLECT, &[("nonce", facts.challenge.nonce.clone())])?;
+    let collect = fill_safely(COLLECT, vec![("nonce", word(&facts.challenge.nonce))])?;
     files.push(("collect.sh", collect.into_bytes()));
     let sums = sums(&files);
     files.push(("SHA256SUMS", sums.into_bytes()));
     Ok(Packet {
-        text: fill(TEXT, &values)?,
+        text: fill_safely(TEXT, values)?,
         files,
     })
 }

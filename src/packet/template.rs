@@ -42,6 +42,76 @@ pub fn fill(text: &str, values: &[(&str, String)]) -> Result<String, Failure> {
     }
 }
 
+/// A value for a workflow, a manifest or a script, by what may stand in its place.
+/// Whatever the value is, it cannot end the line that it stands in, and no system
+/// that reads the file takes it for an expression of its own.
+#[derive(Clone, Debug)]
+pub enum Slot {
+    /// One word: a digest, a number, an id.
+    Word(String),
+    /// A name or a few words, in a comment.
+    Name(String),
+    /// Words of a command line, which are quoted.
+    Command(Vec<String>),
+    /// One line of JSON that this tool made, inside a literal block.
+    Json(String),
+    /// Lines that [`fill_safely`] made.
+    Block(String),
+}
+
+/// The same as [`fill`] where a program reads the result: a value that its place
+/// cannot hold is refused.
+pub fn fill_safely(text: &str, values: Vec<(&'static str, Slot)>) -> Result<String, Failure> {
+    let checked = values.into_iter().map(|(name, slot)| {
+        let safe = slot.text().map_err(|bad| unsafe_value(name, &bad))?;
+        Ok((name, safe))
+    });
+    fill(text, &checked.collect::<Result<Vec<_>, Failure>>()?)
+}
+
+/// A value that cannot stand in a packet.
+fn unsafe_value(what: &str, value: &str) -> Failure {
+    Failure::usage(
+        "packet.name",
+        format!("{what} {value:?} cannot stand in a packet: it is not of plain characters"),
+        "give the file a name of letters, digits, spaces and . _ - + @ ( ) ,",
+    )
+}
+
+/// Checks a name that packets show.
+pub fn check_name(what: &str, name: &str) -> Result<(), Failure> {
+    match Slot::Name(name.to_owned()).text() {
+        Ok(_) => Ok(()),
+        Err(bad) => Err(unsafe_value(what, &bad)),
+    }
+}
+
+impl Slot {
+    /// Its text, or what of it is not safe.
+    fn text(self) -> Result<String, String> {
+        let word = |c: char| c.is_ascii_alphanumeric() || "._:/@+=-".contains(c);
+        let name = |c: char| c.is_alphanumeric() || "._-+@(), ".contains(c);
+        match self {
+            Slot::Word(text) if !text.is_empty() && text.chars().all(word) => Ok(text),
+            Slot::Name(text) if !text.is_empty() && text.chars().all(name) => Ok(text),
+            Slot::Json(text) if in_one_line(&text) => Ok(text),
+            Slot::Command(words) => match words.iter().find(|word| !in_one_line(word)) {
+                None => Ok(shell(&words)),
+                Some(bad) => Err(bad.clone()),
+            },
+            Slot::Block(text) => Ok(text),
+            Slot::Word(text) | Slot::Name(text) | Slot::Json(text) => Err(text),
+        }
+    }
+}
+
+/// Neither a further line nor the start of an expression: GitHub replaces `${{ … }}`
+/// and GitLab `$[[ … ]]` before any shell can see a quote.
+fn in_one_line(text: &str) -> bool {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}');
+    !text.chars().any(breaks) && !text.contains("{{") && !text.contains("$[[")
+}
+
 /// Words as a shell reads them, one flag a line. Only `$scratch` and `$docker`
 /// are expanded.
 pub fn shell(words: &[String]) -> String {
@@ -95,6 +165,55 @@ mod tests {
         assert!(fill("x {{b}}", &values).is_err());
         assert!(fill("x", &values).is_err());
         assert!(fill("x {{a", &values).is_err());
+    }
+
+    #[test]
+    fn no_value_leaves_its_place() {
+        let safe = |slot: Slot| fill_safely("x {{a}} ${{ b }}", vec![("a", slot)]);
+        for (slot, wanted) in [
+            (Slot::Word("sha256:ab".into()), "sha256:ab"),
+            (
+                Slot::Name("my profile (1).json".into()),
+                "my profile (1).json",
+            ),
+            (Slot::Name("größe.json".into()), "größe.json"),
+            (
+                Slot::Command(vec!["--a".into(), "b $(c) 'd".into()]),
+                "--a 'b $(c) '\\''d'",
+            ),
+            (
+                Slot::Json("{\"a\":[{\"b\":1}]}".into()),
+                "{\"a\":[{\"b\":1}]}",
+            ),
+        ] {
+            assert_eq!(safe(slot).unwrap(), format!("x {wanted} ${{{{ b }}}}"));
+        }
+        let bad = [
+            "a\n      - run: id",
+            "a\rb",
+            "a\u{85}b",
+            "a\u{2028}b",
+            "${{ secrets.X }}",
+            "$[[ inputs.x ]]",
+            "{{version}}",
+        ];
+        for text in bad.map(str::to_owned) {
+            for slot in [
+                Slot::Word(text.clone()),
+                Slot::Name(text.clone()),
+                Slot::Json(text.clone()),
+                Slot::Command(vec!["--a".into(), text.clone()]),
+            ] {
+                let failure = safe(slot.clone()).unwrap_err();
+                assert_eq!(failure.code, "packet.name", "{slot:?}");
+            }
+        }
+        for text in ["", "a b", "a#b", "a'b", "a\"b", "$x", "a`b"] {
+            assert!(safe(Slot::Word(text.into())).is_err(), "{text}");
+        }
+        for text in ["", "a#b", "a: 'b'", "$(x)", "`x`", "a\u{202e}b"] {
+            assert!(safe(Slot::Name(text.into())).is_err(), "{text}");
+        }
     }
 
     #[test]
