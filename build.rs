@@ -10,6 +10,7 @@ fn main() {
     for path in [
         "build.rs",
         "build/inspector.rs",
+        "rust-toolchain.toml",
         "probes",
         "evidence-schema/src",
         "evidence-schema/Cargo.toml",
@@ -25,6 +26,10 @@ fn main() {
     // A target directory of its own: the outer cargo holds the lock of its.
     let target_dir = PathBuf::from(variable("OUT_DIR")).join("inspector");
     let (mut command, binary) = inspector::compile(&variable("CARGO"), &workspace, &target_dir);
+    for (file, setting) in inspector::not_overruled(&workspace, &inspector::cargo_home()) {
+        let file = file.display();
+        println!("cargo::warning={file}: its `{setting}` may change the inspector's digest");
+    }
     match command.status() {
         Ok(status) if status.success() => {}
         Ok(status) => panic!("compiling the inspector failed: {status}"),

@@ -120,7 +120,7 @@ const CRATES: &[&str] = &[
 fn it_contains_no_code_that_is_not_listed() {
     let folder = tempfile::tempdir().unwrap();
     let (mut command, binary) = compile::compile(&cargo(), root(), folder.path());
-    command.env("CARGO_PROFILE_INSPECTOR_STRIP", "none");
+    command.args(["--config", "profile.inspector.strip=\"none\""]);
     run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
     let said = need("binutils", Command::new("nm").arg("-C").arg(&binary));
     said.succeeded();
@@ -174,6 +174,101 @@ fn it_is_the_same_file_wherever_it_is_compiled() {
     let (mut command, binary) = compile::compile(&cargo(), &place, &target);
     run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
     assert!(fs::read(binary).unwrap() == INSPECTOR, "the bytes differ");
+}
+
+/// Set for the test below, which starts itself: where to compile.
+const ELSEWHERE: &str = "TKI_TEST_COMPILE_INTO";
+
+/// Neither the user's variables nor their configuration of cargo changes a byte. The
+/// test compiles in a process of its own that has them.
+#[test]
+fn it_follows_no_variable_and_no_configuration() {
+    if let Some(target) = std::env::var_os(ELSEWHERE) {
+        let workspace = std::env::current_dir().unwrap();
+        let (mut command, _) = compile::compile(&cargo(), &workspace, Path::new(&target));
+        run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (place, target) = (folder.path().join("sources"), folder.path().join("target"));
+    copy_sources(root(), &place);
+    // A wrapper that changes the bytes, if anybody calls it.
+    let wrapper = folder.path().join("wrapper");
+    let called = folder.path().join("called");
+    let script = format!(
+        "#!/bin/sh\ntouch {}\nexec \"$@\" -Cdebuginfo=2\n",
+        called.display()
+    );
+    fs::write(&wrapper, script).unwrap();
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(place.join(".cargo")).unwrap();
+    let config = format!(
+        "[build]\nrustc-wrapper = \"{0}\"\nrustflags = [\"-Cdebug-assertions=on\"]\n\
+         [target.x86_64-unknown-linux-gnu]\nlinker = \"{0}\"\n\
+         rustflags = [\"-Coverflow-checks=on\"]\n\
+         [profile.release]\noverflow-checks = true\n\
+         [profile.inspector]\nopt-level = 3\ndebug = 2\nstrip = false\nincremental = true\n",
+        wrapper.display()
+    );
+    fs::write(place.join(".cargo/config.toml"), config).unwrap();
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again
+        .args([
+            "--exact",
+            "inspector::it_follows_no_variable_and_no_configuration",
+        ])
+        .current_dir(&place)
+        .env(ELSEWHERE, &target)
+        .env("CARGO", cargo())
+        .env("RUSTC_WRAPPER", &wrapper)
+        .env("RUSTC_WORKSPACE_WRAPPER", &wrapper)
+        .env("CARGO_BUILD_RUSTC_WRAPPER", &wrapper)
+        .env("CARGO_BUILD_RUSTC", &wrapper)
+        .env("RUSTFLAGS", "-Cdebug-assertions=on")
+        .env("CARGO_BUILD_RUSTFLAGS", "-Cdebug-assertions=on")
+        .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", &wrapper)
+        .env("CARGO_PROFILE_INSPECTOR_OPT_LEVEL", "3")
+        .env("CARGO_PROFILE_INSPECTOR_STRIP", "none")
+        .env("CARGO_PROFILE_INSPECTOR_LTO", "off")
+        .env("CARGO_PROFILE_INSPECTOR_BUILD_OVERRIDE_OPT_LEVEL", "3")
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "2")
+        .env("CARGO_INCREMENTAL", "1");
+    run(&mut again).succeeded();
+    assert!(!called.exists(), "a wrapper was called");
+    let binary = target.join("x86_64-unknown-linux-gnu/inspector/tki-inspector");
+    assert!(fs::read(binary).unwrap() == INSPECTOR, "the bytes differ");
+}
+
+/// What cannot be overruled is at least named.
+#[test]
+fn configuration_that_counts_all_the_same_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (above, home) = (folder.path().join("above"), folder.path().join("home"));
+    let workspace = above.join("workspace");
+    for path in [&above.join(".cargo"), &workspace, &home] {
+        fs::create_dir_all(path).unwrap();
+    }
+    let found = || {
+        let found = compile::not_overruled(&workspace, &home);
+        found
+            .into_iter()
+            .filter(|(path, _)| path.starts_with(folder.path()))
+            .count()
+    };
+    fs::write(
+        home.join("config.toml"),
+        "# build-override\n[net]\noffline = true\n",
+    )
+    .unwrap();
+    assert_eq!(found(), 0);
+    let text = "[profile.release.build-override]\nopt-level = 3\n";
+    fs::write(above.join(".cargo/config.toml"), text).unwrap();
+    fs::write(
+        home.join("config"),
+        "build.rustc-workspace-wrapper = \"x\"\n",
+    )
+    .unwrap();
+    assert_eq!(found(), 2);
 }
 
 fn copy_sources(from: &Path, to: &Path) {
