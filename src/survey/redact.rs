@@ -256,7 +256,7 @@ fn values(secret: &[u8]) -> BTreeSet<Vec<u8>> {
     );
     let is_scheme = |word: &[u8]| {
         let same = |name: &&str| word.eq_ignore_ascii_case(name.as_bytes());
-        SCHEMES.iter().any(|name| same(&name))
+        SCHEMES.iter().any(same)
     };
     let words = secret.split(u8::is_ascii_whitespace);
     let words: Vec<&[u8]> = words.filter(|word| !word.is_empty()).collect();
