@@ -129,8 +129,9 @@ pub enum Command {
     Packet(PacketArgs),
     /// Remove what an interrupted run left behind, and nothing else.
     #[command(after_help = "Example: tki-attest clean --dry-run\n\n\
-                            Containers are found by the label dev.tki.attest.run, and what an \
-                            engine that was killed has forgotten by the run's name and image.")]
+                            Containers are found by the label dev.tki.attest.run, and removed \
+                            if everything else about them is ours, too; what an engine that was \
+                            killed has forgotten is found by the run's name and image.")]
     Clean(CleanArgs),
 }
 

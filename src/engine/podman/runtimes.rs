@@ -49,6 +49,14 @@ pub fn states(listed: &[String]) -> Vec<State> {
     found
 }
 
+/// What a runtime knows about a container, if one does.
+pub fn state_of(id: &str) -> Option<State> {
+    let mut knowing = KNOWN
+        .iter()
+        .filter(|name| kept(name).iter().any(|kept| kept == id));
+    knowing.find_map(|name| state(name, id))
+}
+
 /// Has the runtime that knows the container end it and forget it, if what the runtime
 /// knows is of a container that is to be ended.
 pub fn forget(id: &str, is_ours: impl Fn(&State) -> bool) {

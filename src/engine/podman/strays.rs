@@ -114,9 +114,7 @@ pub fn end(id: &str) {
     }
     let mut monitors = our_monitors();
     monitors.retain(|monitor| monitor.watched.container == id);
-    let state = runtimes::states(&[])
-        .into_iter()
-        .find(|state| state.id == id);
+    let state = runtimes::state_of(id);
     let until = Instant::now() + GRACE;
     for monitor in monitors {
         let run = run_told(id, &monitor.watched.bundle, state.as_ref());
@@ -226,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_monitor_is_ours_by_its_name_alone() {
+    fn a_monitors_command_line_says_where_to_look() {
         let id = "ab".repeat(32);
         let watched = watched_by(&line(&id, NAME)).unwrap();
         assert_eq!(watched.container, id);
