@@ -42,9 +42,10 @@ bench:
 	scripts/with-engines --packages "python3-venv podman runc bubblewrap" sh -ec \
 		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench verify'
 
-# So many seconds of the fuzzer on the whole of verify. cargo-fuzz is installed below
-# the target directory if there is none.
+# So many seconds of the fuzzer on each target: the whole of verify, OCI layouts, profiles,
+# files of routes. cargo-fuzz is installed below the target directory if there is none.
 FUZZ_SECONDS := 600
+FUZZ_TARGETS := verify layout profile routes
 FUZZ_TOOLS := $(CURDIR)/target/tools
 
 fuzz:
@@ -53,9 +54,11 @@ fuzz:
 	scripts/with-engines --packages g++ fuzz/prepare target/release/tki-attest fuzz/bundle
 	PATH="$(FUZZ_TOOLS)/bin:$$PATH" sh -c 'command -v cargo-fuzz' || \
 		cargo install cargo-fuzz --locked --root "$(FUZZ_TOOLS)"
-	cd fuzz && PATH="$(FUZZ_TOOLS)/bin:$$PATH" TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 \
-		cargo fuzz run --sanitizer none verify -- \
-		-max_total_time=$(FUZZ_SECONDS) -len_control=0 -max_len=4096
+	cd fuzz && export PATH="$(FUZZ_TOOLS)/bin:$$PATH" TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 && \
+		for target in $(FUZZ_TARGETS); do \
+			cargo fuzz run --sanitizer none "$$target" -- \
+				-max_total_time=$(FUZZ_SECONDS) -len_control=0 -max_len=4096 || exit; \
+		done
 
 # The image as an OCI layout and as an archive for `docker load`.
 image:

@@ -79,12 +79,17 @@ impl Limits {
         let bytes = crate::files::read_bounded(path, MAX_PROFILE)
             .map_err(|error| unreadable(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| unreadable("not UTF-8".into()))?;
-        let file: File = toml::from_str(&text).map_err(|error| {
-            let place = error.span().map(|span| line_and_column(&text, span.start));
+        Self::parse(&text).map_err(unreadable)
+    }
+
+    /// The limits in the text of a profile file, or what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            let place = error.span().map(|span| line_and_column(text, span.start));
             let (line, column) = place.unwrap_or((1, 1));
-            unreadable(format!("line {line}, column {column}: {}", error.message()))
+            format!("line {line}, column {column}: {}", error.message())
         })?;
-        file.limits.check().map_err(unreadable)?;
+        file.limits.check()?;
         Ok(file.limits)
     }
 

@@ -318,7 +318,8 @@ impl Routes {
         Self::parse(&text).map_err(|why| failed("routes.malformed", why))
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Reads and checks the text of a file.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let routes: Self = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let before = text.get(..start).unwrap_or_default();
