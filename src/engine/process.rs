@@ -2,11 +2,13 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsString;
+use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::PathBuf;
-use std::process::{Child, ExitStatus};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Where a program is, by the search path.
@@ -43,6 +45,42 @@ pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     child.try_wait().ok().flatten()
 }
 
+/// Runs a program to its end and gives what it printed, if it succeeded within `limit`.
+/// One that says more than a pipe holds does not end, and is not believed. Whatever it has
+/// started and left behind with its output is not waited for.
+pub fn told_by(command: &mut Command, limit: Duration) -> Option<Vec<u8>> {
+    let command = command.stdin(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
+    let output = child.stdout.take()?;
+    rustix::io::ioctl_fionbio(&output, true).ok()?;
+    let status = wait_at_most(&mut child, limit);
+    if status.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let mut text = Vec::new();
+    match output.take(PIPE).read_to_end(&mut text) {
+        Err(error) if error.kind() != ErrorKind::WouldBlock => return None,
+        _ => {}
+    }
+    status?.success().then_some(text)
+}
+
+/// What a pipe holds, and what is read of one at the most.
+const PIPE: u64 = 64 << 10;
+
+/// Nobody listens at a socket any more. One whose queue is full is in use, and not waited
+/// for.
+pub fn is_deserted(socket: &Path) -> bool {
+    let connected = || -> rustix::io::Result<()> {
+        let address = SocketAddrUnix::new(socket)?;
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let probe = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&probe, &address)
+    };
+    connected() == Err(rustix::io::Errno::CONNREFUSED)
+}
+
 /// Waits until a process that is held has ended, or until then; tells whether it
 /// has.
 pub fn wait_for(held: BorrowedFd, until: Instant) -> bool {
@@ -60,7 +98,6 @@ pub fn wait_for(held: BorrowedFd, until: Instant) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
 
     #[test]
     fn an_end_is_seen_and_what_goes_on_is_not_waited_for() {
@@ -71,5 +108,44 @@ mod tests {
         assert!(wait_at_most(&mut child, Duration::from_millis(1)).is_none());
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn what_a_program_says_is_heard_and_not_waited_for() {
+        let said = |text: &str| {
+            let mut sh = Command::new("sh");
+            told_by(sh.args(["-c", text]), Duration::from_secs(60))
+        };
+        assert_eq!(said("echo word").unwrap(), b"word\n");
+        assert_eq!(said("echo word; exit 1"), None);
+        // Somebody else holds on to the pipe, and would for a minute.
+        let began = Instant::now();
+        assert_eq!(said("sleep 60 & echo $!").map(|pid| end(&pid)), Some(true));
+        assert!(began.elapsed() < Duration::from_secs(50));
+        let mut endless = Command::new("yes");
+        assert_eq!(told_by(&mut endless, Duration::from_millis(100)), None);
+    }
+
+    /// Ends a process that a test has left behind.
+    fn end(pid: &[u8]) -> bool {
+        let pid = String::from_utf8_lossy(pid).trim().parse().ok();
+        let pid = pid.and_then(Pid::from_raw).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok()
+    }
+
+    #[test]
+    fn a_socket_is_deserted_once_nobody_listens() {
+        use std::os::unix::net::UnixListener;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        assert!(!is_deserted(&path));
+        let listener = UnixListener::bind(&path).unwrap();
+        assert!(!is_deserted(&path));
+        // That one still waits to be accepted, and now there is room for no other:
+        // connecting would wait for ever.
+        rustix::net::listen(&listener, 0).unwrap();
+        assert!(!is_deserted(&path));
+        drop(listener);
+        assert!(is_deserted(&path));
     }
 }

@@ -6,8 +6,7 @@ use crate::engine::api::bundle::Bundle;
 use crate::engine::api::groups::{self, Maker};
 use crate::engine::api::names::is_id;
 use crate::engine::held::{Held, value_of};
-use std::io::ErrorKind;
-use std::os::unix::net::UnixStream;
+use crate::engine::process::is_deserted;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tki_evidence::stamp::sha256_hex;
@@ -82,8 +81,7 @@ impl Shim {
             std::thread::sleep(Duration::from_millis(10));
         }
         let socket = self.line.socket();
-        let answer = UnixStream::connect(&socket);
-        if answer.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+        if is_deserted(&socket) {
             let _ = std::fs::remove_file(socket);
         }
     }

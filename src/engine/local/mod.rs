@@ -30,7 +30,7 @@ use crate::engine::contract::{
 };
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
-use crate::engine::process::find_program;
+use crate::engine::process::{find_program, told_by};
 use crate::image::Image;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -128,9 +128,10 @@ fn bwrap_version() -> Result<String, String> {
 
 fn ask_bwrap_version() -> Result<String, String> {
     let bwrap = find_program("bwrap").ok_or("bwrap: no such program")?;
-    let output = Command::new(bwrap).arg("--version").output();
-    let output = output.map_err(|error| format!("bwrap: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let told = told_by(Command::new(bwrap).arg("--version"), PATIENCE);
+    let told = told.ok_or("bwrap does not tell its version")?;
+    let text = String::from_utf8_lossy(&told);
     let version = text.trim().strip_prefix("bubblewrap ");
     version
         .map(|version| crate::report::text::printable(version, 40))

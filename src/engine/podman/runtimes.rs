@@ -4,13 +4,12 @@
 
 use crate::engine::api::bundle::{Bound, LONGEST, is_unreachable, run_by_sides};
 use crate::engine::api::names::{Run, is_id};
-use crate::engine::process::{find_program, wait_at_most};
+use crate::engine::process::{find_program, told_by};
 use crate::files::read_beside;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 /// The runtimes that Podman uses when nobody names another one.
@@ -63,9 +62,10 @@ pub fn forget(id: &str, is_ours: impl Fn(&State) -> bool) {
     for name in KNOWN {
         if kept(name).iter().any(|kept| kept == id)
             && state(name, id).is_some_and(|state| is_ours(&state))
-            && let Some(mut child) = start(name, &["delete", "--force", id], Stdio::null())
+            && let Some(program) = find_program(name)
         {
-            end(&mut child);
+            let mut command = Command::new(program);
+            told_by(command.args(["delete", "--force", id]), PATIENCE);
         }
     }
 }
@@ -92,12 +92,9 @@ fn ids_in(folder: &Path) -> Vec<String> {
 }
 
 fn state(name: &str, id: &str) -> Option<State> {
-    let mut child = start(name, &["state", id], Stdio::piped())?;
-    // One that says more than a pipe holds does not end, and is not believed.
-    let told = end(&mut child);
-    let mut text = Vec::new();
-    child.stdout.take()?.read_to_end(&mut text).ok()?;
-    let state: State = told.then(|| serde_json::from_slice(&text).ok())??;
+    let mut command = Command::new(find_program(name)?);
+    let told = told_by(command.args(["state", id]), PATIENCE)?;
+    let state: State = serde_json::from_slice(&told).ok()?;
     (state.id == id).then(|| State {
         run: folder(name).and_then(|folder| run(name, &folder.join(id))),
         ..state
@@ -128,26 +125,6 @@ fn run(name: &str, folder: &Path) -> Option<Run> {
         _ => serde_json::from_slice::<Mounts>(&text).ok()?,
     };
     run_by_sides(&kept.mounts)
-}
-
-fn start(name: &str, arguments: &[&str], output: Stdio) -> Option<Child> {
-    Command::new(find_program(name)?)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()
-}
-
-/// Waits for a program's end, or makes it; tells whether it has done its work.
-fn end(child: &mut Child) -> bool {
-    let status = wait_at_most(child, PATIENCE);
-    if status.is_none() {
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-    status.is_some_and(|status| status.success())
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl Service {
                 let (done, shown) = channel();
                 let _ = wishes.send((view, done));
                 let gone = |_| Err(std::io::ErrorKind::BrokenPipe.into());
-                shown.recv().unwrap_or_else(gone)
+                shown.recv_timeout(GRACE).unwrap_or_else(gone)
             }),
             _ => Ok(()),
         };
