@@ -365,32 +365,57 @@ fn a_service_that_is_killed_in_the_middle_of_a_run_is_said_to_be_gone() {
 }
 
 #[test]
-fn clean_removes_what_carries_our_label_and_nothing_else() {
+fn clean_removes_what_is_ours_and_nothing_else() {
     let _podman = whole_podman();
     let mut load = tool();
     run(load.args(["build", "--load", "--engine", "podman"])).succeeded();
     let id = std::process::id();
-    let (ours, foreign) = (
-        format!("tki-test-old-{id}"),
-        format!("tki-test-foreign-{id}"),
-    );
-    for (name, label) in [(&ours, "dev.tki.attest.run=old"), (&foreign, "x=y")] {
-        let label = format!("--label={label}");
+    let run_id = format!("20200101t000000z-{id:08x}");
+    let ours = format!("tki-attest-{run_id}");
+    let folder = tempfile::tempdir().unwrap();
+    let mut like_ours = vec!["--rm".to_owned(), format!("--label={LABEL}.run={run_id}")];
+    like_ours.extend(["role=probe", "deadline=1"].map(|rest| format!("--label={LABEL}.{rest}")));
+    for side in ["in", "out"] {
+        let path = folder.path().join(&ours).join(side);
+        fs::create_dir_all(&path).unwrap();
+        let path = path.display();
+        like_ours.push(format!("--mount=type=bind,source={path},target=/{side}"));
+    }
+    let [labelled, foreign] = ["labelled", "foreign"].map(|name| format!("tki-test-{name}-{id}"));
+    for (name, options) in [
+        (&ours, like_ours),
+        // A label alone makes none ours.
+        (&labelled, vec![format!("--label={LABEL}.run=old")]),
+        (&foreign, vec!["--label=x=y".to_owned()]),
+    ] {
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
         let limits = ["--pids-limit=8", "--network=none", "--pull=never"];
-        let create = ["create", "--name", name, &label];
-        podman(&[&create[..], &limits, &["tki-inspector:attest"]].concat());
+        let create = ["create", "--name", name];
+        let image = ["tki-inspector:attest", "probe"];
+        podman(&[&create[..], &options, &limits, &image].concat());
     }
     let mut clean = tool();
     let cleaned = run(clean.args(["clean", "--engine", "podman", "--format", "json"]));
     let left = podman(&["ps", "-a", "--format", "{{.Names}}"]);
-    podman(&["rm", "-f", "--ignore", &ours, &foreign]);
+    podman(&["rm", "-f", "--ignore", &ours, &labelled, &foreign]);
     cleaned.succeeded();
     let rows: Value = serde_json::from_str(&cleaned.stdout).unwrap();
     let rows = rows.as_array().unwrap();
-    let removed = |row: &&Value| row["what"].as_str().unwrap().contains("run old");
-    assert_eq!(rows.iter().find(removed).unwrap()["action"], "removed");
-    assert!(!left.contains(&ours) && left.contains(&foreign), "{left}");
+    for (run, action) in [(run_id.as_str(), "removed"), ("old", "kept (not ours)")] {
+        let about = format!("of run {run} ");
+        let mut found = rows.iter();
+        let row = found.find(|row| row["what"].as_str().unwrap().contains(&about));
+        assert_eq!(row.unwrap()["action"], action, "{rows:?}");
+    }
+    assert!(!left.contains(&ours), "{left}");
+    assert!(
+        left.contains(&labelled) && left.contains(&foreign),
+        "{left}"
+    );
 }
+
+/// What labels of ours begin with.
+const LABEL: &str = "dev.tki.attest";
 
 /// Who has only the evidence can do by hand what the tool did.
 #[test]
