@@ -21,14 +21,22 @@ pub struct Described {
     pub state: String,
     /// Its own labels and those of its image.
     pub labels: Labels,
+    /// What only a whole description tells. An engine that is about to make or to remove
+    /// a container lists it, and may be unable to describe it.
+    pub whole: Option<Whole>,
+    /// The image that it was made from, if the engine still has it.
+    pub image: Option<ImageDescribed>,
+}
+
+/// The part of a description that a list does not have.
+#[derive(Clone, Debug, Default)]
+pub struct Whole {
     /// What it executes, with the arguments.
     pub program: Vec<String>,
     /// The engine removes it when it has ended.
     pub auto_remove: bool,
     /// What is mounted in it.
     pub mounts: Vec<Mounted>,
-    /// The image that it was made from, if the engine still has it.
-    pub image: Option<ImageDescribed>,
 }
 
 /// Something that is mounted in a container.
@@ -90,19 +98,8 @@ impl Described {
         let told = told(&self.labels)
             .filter(|told| told.id == run.id && self.labels.get(LABEL_ROLE).is_some_and(has_role));
         let told = told.ok_or("its labels do not agree with its name")?;
-        if !matches!(self.program.as_slice(), [one, two] if is_inspector(one) && two == ARGUMENT) {
-            return Err("it does not execute the inspector");
-        }
-        if !self.auto_remove {
-            return Err("it stays when it has ended");
-        }
-        if self.mounts.iter().any(|mount| mount.kind == "volume") {
-            return Err("it has a volume");
-        }
-        let binds = self.mounts.iter().filter(|mount| mount.kind == "bind");
-        let binds: Vec<Bound> = binds.map(Mounted::bound).collect();
-        if run_by_sides(&binds).is_none_or(|found| found.id != run.id) {
-            return Err("its /in and /out are not those of its run");
+        if let Some(whole) = &self.whole {
+            whole.is_of(&run)?;
         }
         match &self.image {
             None => Err("its image is gone"),
@@ -123,6 +120,27 @@ impl Described {
             foreign: run.err(),
             state: self.state,
             id: self.id,
+        }
+    }
+}
+
+impl Whole {
+    /// It is of a container that this tool has made for the run.
+    fn is_of(&self, run: &Run) -> Result<(), &'static str> {
+        if !matches!(self.program.as_slice(), [one, two] if is_inspector(one) && two == ARGUMENT) {
+            return Err("it does not execute the inspector");
+        }
+        if !self.auto_remove {
+            return Err("it stays when it has ended");
+        }
+        if self.mounts.iter().any(|mount| mount.kind == "volume") {
+            return Err("it has a volume");
+        }
+        let binds = self.mounts.iter().filter(|mount| mount.kind == "bind");
+        let binds: Vec<Bound> = binds.map(Mounted::bound).collect();
+        match run_by_sides(&binds) {
+            Some(found) if found.id == run.id => Ok(()),
+            _ => Err("its /in and /out are not those of its run"),
         }
     }
 }
@@ -159,9 +177,11 @@ mod tests {
             id: "ab".repeat(32),
             state: "running".into(),
             labels: labels.map(|(n, v)| (n.into(), v.into())).into(),
-            program: ["/tki-inspector", "probe"].map(Into::into).into(),
-            auto_remove: true,
-            mounts: vec![side("in"), side("out"), Mounted::default()],
+            whole: Some(Whole {
+                program: ["/tki-inspector", "probe"].map(Into::into).into(),
+                auto_remove: true,
+                mounts: vec![side("in"), side("out"), Mounted::default()],
+            }),
             image: Some(ImageDescribed {
                 labels: Labels::new(),
                 entrypoint: vec!["/tki-inspector".into()],
@@ -183,6 +203,29 @@ mod tests {
         assert!(podmans.run().is_ok());
     }
 
+    fn whole(container: &mut Described) -> &mut Whole {
+        container.whole.as_mut().unwrap()
+    }
+
+    /// Listed and not described: the list and the image still have to be as ours are.
+    #[test]
+    fn what_an_engine_cannot_describe_is_known_by_its_name_its_labels_and_its_image() {
+        let listed = || Described {
+            whole: None,
+            ..ours("")
+        };
+        assert!(listed().run().is_ok());
+        let mut named = listed();
+        named.name = "/postgres".into();
+        assert!(named.run().is_err());
+        let mut labelled = listed();
+        labelled.labels.insert(LABEL_RUN.into(), "x".into());
+        assert!(labelled.run().is_err());
+        let mut made = listed();
+        made.image = None;
+        assert!(made.run().is_err());
+    }
+
     #[test]
     fn whatever_differs_is_somebody_elses() {
         type Change = fn(&mut Described);
@@ -198,13 +241,13 @@ mod tests {
             |c| drop(c.labels.remove(LABEL_RUN)),
             |c| drop(c.labels.remove(LABEL_ROLE)),
             |c| drop(c.labels.remove(LABEL_DEADLINE)),
-            |c| c.program = vec!["/bin/postgres".into()],
-            |c| c.program.push("x".into()),
-            |c| c.auto_remove = false,
-            |c| c.mounts[2].kind = "volume".into(),
-            |c| drop(c.mounts.remove(0)),
-            |c| c.mounts[1].source = "/srv/out".into(),
-            |c| c.mounts[0].kind = "volume".into(),
+            |c| whole(c).program = vec!["/bin/postgres".into()],
+            |c| whole(c).program.push("x".into()),
+            |c| whole(c).auto_remove = false,
+            |c| whole(c).mounts[2].kind = "volume".into(),
+            |c| drop(whole(c).mounts.remove(0)),
+            |c| whole(c).mounts[1].source = "/srv/out".into(),
+            |c| whole(c).mounts[0].kind = "volume".into(),
             |c| c.image = None,
             |c| c.image.as_mut().unwrap().entrypoint.push("probe".into()),
         ];

@@ -1,6 +1,6 @@
 //! Containers that the engine lists with our label, and whose they are.
 
-use crate::engine::api::ours::{Described, ImageDescribed, Mounted};
+use crate::engine::api::ours::{Described, ImageDescribed, Labels, Mounted, Whole};
 use crate::engine::contract::LABEL_RUN;
 use bollard::Docker;
 use bollard::errors::Error;
@@ -28,36 +28,45 @@ pub async fn labelled(
 ) -> Result<Vec<Described>, Error> {
     let labelled = listed.iter().filter(|one| carries_label(one));
     let mut found = Vec::new();
-    for id in labelled.filter_map(|one| one.id.as_deref()) {
-        let Some(container) = there(docker.inspect_container(id, None).await)? else {
+    for one in labelled {
+        let Some(id) = one.id.as_deref() else {
             continue;
         };
-        let image = container.image.as_deref().unwrap_or_default();
+        let whole = match docker.inspect_container(id, None).await {
+            Err(Error::DockerResponseServerError {
+                status_code: 404, ..
+            }) => continue,
+            // It is being made or removed, and must not be in the way of the others.
+            Err(Error::DockerResponseServerError { .. }) => None,
+            other => Some(whole(other?)),
+        };
+        let image = one.image_id.as_deref().unwrap_or_default();
         let image = there(docker.inspect_image(image).await)?;
-        // What is removed is what was listed, whatever the description says.
         found.push(Described {
             id: id.to_owned(),
-            ..describe(container, image)
+            name: one
+                .names
+                .iter()
+                .flatten()
+                .next()
+                .cloned()
+                .unwrap_or_default(),
+            state: one.state.map(|state| state.to_string()).unwrap_or_default(),
+            labels: sorted(one.labels.clone()),
+            whole,
+            image: image.map(describe),
         });
     }
     Ok(found)
 }
 
-fn describe(container: ContainerInspectResponse, image: Option<ImageInspect>) -> Described {
-    let config = container.config.unwrap_or_default();
+fn whole(container: ContainerInspectResponse) -> Whole {
     let mounts = container.mounts.unwrap_or_default().into_iter();
     let program = container.path.into_iter();
-    let state = container.state.and_then(|state| state.status);
-    Described {
-        id: container.id.unwrap_or_default(),
-        name: container.name.unwrap_or_default(),
-        state: state.map(|status| status.to_string()).unwrap_or_default(),
-        labels: sorted(config.labels),
+    let host = container.host_config;
+    Whole {
         program: program.chain(container.args.unwrap_or_default()).collect(),
-        auto_remove: container
-            .host_config
-            .and_then(|host| host.auto_remove)
-            .unwrap_or(false),
+        auto_remove: host.and_then(|host| host.auto_remove).unwrap_or(false),
         mounts: mounts
             .map(|mount| Mounted {
                 kind: mount.typ.map(|kind| kind.to_string()).unwrap_or_default(),
@@ -65,17 +74,18 @@ fn describe(container: ContainerInspectResponse, image: Option<ImageInspect>) ->
                 destination: mount.destination.unwrap_or_default(),
             })
             .collect(),
-        image: image.map(|image| {
-            let config = image.config.unwrap_or_default();
-            ImageDescribed {
-                labels: sorted(config.labels),
-                entrypoint: config.entrypoint.unwrap_or_default(),
-            }
-        }),
     }
 }
 
-fn sorted(labels: Option<HashMap<String, String>>) -> crate::engine::api::ours::Labels {
+fn describe(image: ImageInspect) -> ImageDescribed {
+    let config = image.config.unwrap_or_default();
+    ImageDescribed {
+        labels: sorted(config.labels),
+        entrypoint: config.entrypoint.unwrap_or_default(),
+    }
+}
+
+fn sorted(labels: Option<HashMap<String, String>>) -> Labels {
     labels.into_iter().flatten().collect()
 }
 

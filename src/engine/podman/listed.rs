@@ -3,7 +3,7 @@
 
 use super::libpod::{self, API, Listed};
 use crate::engine::api::names::run_of;
-use crate::engine::api::ours::{Described, ImageDescribed, Labels, Mounted};
+use crate::engine::api::ours::{Described, ImageDescribed, Labels, Mounted, Whole};
 use crate::engine::api::raw::Raw;
 use crate::engine::contract::{LABEL_RUN, Leftover};
 use crate::engine::error::EngineError;
@@ -69,12 +69,9 @@ fn stored(container: &Listed) -> Option<Leftover> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct Inspected {
-    name: String,
     path: String,
     args: Option<Vec<String>>,
-    image: String,
     mounts: Option<Vec<InspectedMount>>,
-    config: InspectedConfig,
     host_config: InspectedHost,
 }
 
@@ -88,12 +85,6 @@ struct InspectedMount {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct InspectedConfig {
-    labels: Option<Labels>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
 struct InspectedHost {
     auto_remove: bool,
 }
@@ -101,30 +92,44 @@ struct InspectedHost {
 /// Asks for a container that is listed; `None` if it is gone.
 async fn describe(raw: &Raw, listed: &Listed) -> Result<Option<Described>, EngineError> {
     let target = format!("{API}/containers/{}/json", listed.id);
-    let Some(found) = there::<Inspected>(raw, &target).await? else {
-        return Ok(None);
+    let whole = match raw.get::<Inspected>(&target).await {
+        Err(EngineError::Refused { status: 404, .. }) => return Ok(None),
+        // It is being made or removed, and must not be in the way of the others.
+        Err(EngineError::Refused { .. }) => None,
+        found => Some(found?.whole()),
     };
-    let mounts = found.mounts.unwrap_or_default().into_iter();
     Ok(Some(Described {
-        // What is removed is what was listed, whatever the description says.
         id: listed.id.clone(),
-        name: found.name,
+        name: listed
+            .names
+            .iter()
+            .flatten()
+            .next()
+            .cloned()
+            .unwrap_or_default(),
         state: listed.state.clone(),
-        labels: found.config.labels.unwrap_or_default(),
-        program: [found.path]
-            .into_iter()
-            .chain(found.args.unwrap_or_default())
-            .collect(),
-        auto_remove: found.host_config.auto_remove,
-        mounts: mounts
-            .map(|mount| Mounted {
-                kind: mount.r#type,
-                source: mount.source,
-                destination: mount.destination,
-            })
-            .collect(),
-        image: image(raw, &found.image).await?,
+        labels: listed.labels.clone().unwrap_or_default(),
+        whole,
+        image: image(raw, &listed.image_id).await?,
     }))
+}
+
+impl Inspected {
+    fn whole(self) -> Whole {
+        let mounts = self.mounts.unwrap_or_default().into_iter();
+        let program = [self.path].into_iter();
+        Whole {
+            program: program.chain(self.args.unwrap_or_default()).collect(),
+            auto_remove: self.host_config.auto_remove,
+            mounts: mounts
+                .map(|mount| Mounted {
+                    kind: mount.r#type,
+                    source: mount.source,
+                    destination: mount.destination,
+                })
+                .collect(),
+        }
+    }
 }
 
 /// Asks for an image; `None` if it is gone.
