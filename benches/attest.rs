@@ -272,11 +272,11 @@ fn bwrap_line(arguments: &serde_json::Value, work: &Path) -> Vec<String> {
             "--info-fd" | "--block-fd" | "--seccomp" => {
                 words.next();
             }
-            path if path.contains("/keeper/frozen-") => {
+            path if path.contains("/frozen-") => {
                 let target = words.next().expect("a target").to_owned();
                 line.extend([target.clone(), target]);
             }
-            path if path.starts_with("/run/tki-attest-") || path.contains("/keeper/") => {
+            path if path.starts_with("/run/tki-attest-") => {
                 let target = words.next().expect("a target").to_owned();
                 let source = match target.as_str() {
                     "/" => "rootfs".to_owned(),
