@@ -234,10 +234,17 @@ pub struct NotPassed {
 }
 
 /// Judges the probes of a control by the same rules as those of the run itself,
-/// against the profile that stood there.
-pub fn not_passed(control: &Control, heard: &Heard, run: &RawFacts, sweeps: &Sweeps) -> NotPassed {
-    let profile = control.profile().unwrap_or(&run.seccomp_profile);
-    let texts = Texts::new(&heard.raw, &run.host_namespaces, profile, sweeps);
+/// against the profile that stood there: `plain` is the run's, without a gate.
+pub fn not_passed(
+    control: &Control,
+    heard: &Heard,
+    run: &RawFacts,
+    plain: &str,
+    sweeps: &Sweeps,
+) -> NotPassed {
+    let profile = control.profile().unwrap_or(plain);
+    let mut texts = Texts::new(&heard.raw, &run.host_namespaces, profile, sweeps);
+    texts.marked = control.relaxations.contains(&controls::Relaxation::Marks);
     let mut by_probe = heard.by_probe();
     let (mut found, mut seen) = (NotPassed::default(), Vec::new());
     for probe in controls::probes(control) {
@@ -310,6 +317,7 @@ mod tests {
         scratch: "/run/b",
         variable: "TKI_CANARY_7",
         file: "/opt/tool",
+        marked: "1234",
     };
 
     /// What a launcher that does as it should would record.

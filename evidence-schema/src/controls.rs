@@ -22,6 +22,8 @@ pub struct Control {
     pub relaxations: &'static [Relaxation],
     /// Heavy probes that are run all the same.
     pub heavy: &'static [&'static str],
+    /// The only probes that are run; empty for all.
+    pub only: &'static [&'static str],
     /// Probes that must FAIL, sorted.
     pub must_flip: &'static [&'static str],
     /// Probes that FAIL too where the kernel has what they try: not every
@@ -41,6 +43,7 @@ const PLAIN: Control = Control {
     layers: &[],
     relaxations: &[],
     heavy: &[],
+    only: &[],
     must_flip: &[],
     may_flip: &[],
     blinds: &[],
@@ -102,6 +105,17 @@ pub const CONTROLS: &[Control] = &[
         relaxations: &[Relaxation::SeccompOff, Relaxation::Interface],
         must_flip: &WITHOUT_SECCOMP_AND_NETWORK,
         may_flip: MAY_WITHOUT_SECCOMP,
+        ..PLAIN
+    },
+    Control {
+        name: "marks",
+        relaxed: "nothing: whatever the profile denies, it denies with an errno of its own",
+        layers: &[],
+        relaxations: &[Relaxation::Marks],
+        // Every other probe expects the errno that the profile itself gives.
+        only: &["XP-ABI-SWEEP"],
+        // An engine that hands no errno on shows nothing; reading the profile decides.
+        blinds: &["XP-ABI-SWEEP"],
         ..PLAIN
     },
     Control {
@@ -346,7 +360,11 @@ pub fn find(name: &str) -> Option<&'static Control> {
 
 /// Probes that a control runs: all but the heavy ones that it is not about.
 pub fn probes(control: &Control) -> impl Iterator<Item = &'static ProbeSpec> + Clone {
-    crate::catalogue::all().filter(|probe| !probe.heavy || control.heavy.contains(&probe.id))
+    let is_run = |probe: &&ProbeSpec| match control.only {
+        [] => !probe.heavy || control.heavy.contains(&probe.id),
+        only => only.contains(&probe.id),
+    };
+    crate::catalogue::all().filter(is_run)
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use crate::calibrate;
 use crate::catalogue::{self, ProbeSpec};
 use crate::evidence::{
     ControlResult, Evidence, Holdings, Inventory, MatrixRow, ProbeResult, RawFacts, Status,
-    Summary, Verdict, Witnesses,
+    Summary, SyscallLayers, Verdict, Witnesses,
 };
 use crate::judge::{self, Sweeps, Texts};
 use crate::matrix::Matrix;
 use crate::observation::Observation;
-use crate::seccomp::is_gated;
+use crate::seccomp::{Place, is_gated};
 use crate::settings;
 use crate::stamp::sha256_hex;
 use crate::venue;
@@ -31,6 +31,8 @@ pub struct Derived<'a> {
     pub unchanged: bool,
     /// The acceptance tests.
     pub matrix: Vec<MatrixRow>,
+    /// Which layer denied each system call.
+    pub syscalls: SyscallLayers,
     /// The count of verdicts.
     pub summary: Summary,
     /// What the run came to.
@@ -47,7 +49,7 @@ pub fn probe_result(
     matrix: &Matrix,
     artifact_path: String,
 ) -> ProbeResult {
-    let mut result = follows(probe, &observations, texts, matrix);
+    let mut result = follows(probe, &observations, texts, matrix, false);
     result.observations = observations;
     result.artifact_path = artifact_path;
     result
@@ -59,6 +61,7 @@ fn follows(
     observations: &[Observation],
     texts: &Texts,
     matrix: &Matrix,
+    gate: bool,
 ) -> ProbeResult {
     let judgement = judge::judge(probe, observations, texts);
     ProbeResult {
@@ -74,7 +77,7 @@ fn follows(
         calibrated_by: Vec::new(),
         denied_by: Vec::new(),
         layers: 0,
-        enforced_by: judge::enforced_by(probe, observations),
+        enforced_by: judge::enforced_by(probe, observations, gate),
         reasons: judgement.reasons,
         observations: Vec::new(),
     }
@@ -141,6 +144,37 @@ fn status(evidence: &Evidence, derived: &Derived) -> Status {
         Status::SandboxAttested
     }
 }
+
+/// The profile that was chosen, before an exec gate extended it.
+pub fn plain_profile(evidence: &Evidence) -> &str {
+    match evidence.sandbox.gate.plain_profile.as_str() {
+        "" => &evidence.raw.seccomp_profile,
+        plain => plain,
+    }
+}
+
+/// What the sweep with marks disproves counts for the sweep without: there the kernel's own
+/// EPERM looks like the filter's.
+fn hold_against_marks(evidence: &Evidence, probes: &mut [ProbeResult]) {
+    let raw = &evidence.raw;
+    if raw.marked_sweep.is_empty() {
+        return;
+    }
+    let place = Place::of(&raw.proc_version);
+    let problems = judge::sweep::check_marked(&raw.marked_sweep, plain_profile(evidence), place);
+    let sweep = probes.iter_mut().find(|probe| probe.probe_id == SWEEP);
+    let Some(sweep) = sweep else { return };
+    for (_, what) in problems
+        .iter()
+        .filter(|(verdict, _)| *verdict == Verdict::Fail)
+    {
+        sweep.verdict = Verdict::Fail;
+        sweep.reasons.push(format!("control marks: {what}"));
+    }
+}
+
+/// The probe that tries every system call.
+pub const SWEEP: &str = "XP-ABI-SWEEP";
 
 /// SHA-256 (hex) of the profile that was chosen, before an exec gate extended
 /// it. `None` if what the engine was given does not follow from it.
@@ -223,6 +257,14 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
             uncalibrated.join(", ")
         ));
     }
+    let marks = &evidence.raw.marked_sweep;
+    if !evidence.controls.is_empty() && !judge::sweep::has_marks(marks) {
+        lines.push(
+            "That it was the filter that denied each system call: no mark came back in the \
+             control `marks`; that the profile denies them was read, not seen."
+                .to_owned(),
+        );
+    }
     if !evidence.witnesses.outside.available {
         lines.push(format!(
             "That the host saw the same from outside: {}.",
@@ -263,7 +305,12 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
 const MOST_TIMES: u32 = 2;
 
 /// What follows about each probe from what was seen of it.
-pub(crate) fn results(said: &[ProbeResult], texts: &Texts, matrix: &Matrix) -> Vec<ProbeResult> {
+pub(crate) fn results(
+    said: &[ProbeResult],
+    texts: &Texts,
+    matrix: &Matrix,
+    gate: bool,
+) -> Vec<ProbeResult> {
     let mut times: BTreeMap<&str, u32> = BTreeMap::new();
     let result = |said: &ProbeResult| {
         let Some(spec) = catalogue::find(&said.probe_id) else {
@@ -272,7 +319,7 @@ pub(crate) fn results(said: &[ProbeResult], texts: &Texts, matrix: &Matrix) -> V
         let times = times.entry(spec.id).or_default();
         *times += 1;
         match *times > MOST_TIMES {
-            false => follows(spec, &said.observations, texts, matrix),
+            false => follows(spec, &said.observations, texts, matrix, gate),
             true => ProbeResult {
                 verdict: Verdict::Unproven,
                 reasons: vec!["the probe is named again and again".into()],
@@ -281,6 +328,7 @@ pub(crate) fn results(said: &[ProbeResult], texts: &Texts, matrix: &Matrix) -> V
                     &[],
                     &Texts::of_run(&RawFacts::default(), &Sweeps::default()),
                     matrix,
+                    gate,
                 )
             },
         }
@@ -292,7 +340,9 @@ pub(crate) fn results(said: &[ProbeResult], texts: &Texts, matrix: &Matrix) -> V
 pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
     let sweeps = Sweeps::default();
     let texts = Texts::of_run(&evidence.raw, &sweeps);
-    let mut probes = results(&evidence.probes, &texts, matrix);
+    let gate = evidence.sandbox.gate.active;
+    let mut probes = results(&evidence.probes, &texts, matrix, gate);
+    hold_against_marks(evidence, &mut probes);
     let run = without_gate(evidence);
     let controls = calibrate::calibrate(&mut probes, &evidence.controls, &run);
     let unchanged = unchanged(&evidence.inventory);
@@ -304,6 +354,11 @@ pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
         ),
         unchanged,
         matrix: matrix.bind(&probes),
+        syscalls: judge::sweep::layers(
+            &evidence.raw.marked_sweep,
+            plain_profile(evidence),
+            Place::of(&evidence.raw.proc_version),
+        ),
         summary: summary(&probes, !controls.is_empty()),
         status: Status::SandboxAttestationPartial,
         not_proven: not_proven_by(evidence, &probes, unchanged),
@@ -323,6 +378,7 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
         witnesses,
         unchanged,
         matrix,
+        syscalls,
         summary,
         status,
         not_proven,
@@ -337,6 +393,7 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
     evidence.witnesses = witnesses;
     evidence.inventory.unchanged = unchanged;
     evidence.matrix = matrix;
+    evidence.syscalls = syscalls;
     evidence.summary = summary;
     evidence.status = status;
     evidence.not_proven = not_proven;

@@ -163,6 +163,12 @@ pub fn name(number: i32) -> String {
     look_up(ERRNOS, number, "ERRNO_")
 }
 
+/// The number of an errno that has a name.
+pub fn number(name: &str) -> Option<i32> {
+    let known = ERRNOS.iter().find(|(_, known)| *known == name);
+    known.map(|(number, _)| *number)
+}
+
 /// The name of a signal, or `SIGNAL_<n>`.
 pub fn signal_name(number: i32) -> String {
     look_up(SIGNALS, number, "SIGNAL_")
@@ -179,6 +185,8 @@ mod tests {
         assert_eq!(name(97), "EAFNOSUPPORT");
         assert_eq!(name(101), "ENETUNREACH");
         assert_eq!(name(4095), "ERRNO_4095");
+        assert_eq!(number("ENOSYS"), Some(38));
+        assert_eq!(number("ERRNO_4095"), None);
         assert_eq!(signal_name(31), "SIGSYS");
     }
 }

@@ -56,6 +56,8 @@ pub struct Evidence {
     pub controls: Vec<ControlResult>,
     /// Acceptance tests #24–#37 bound to probes.
     pub matrix: Vec<MatrixRow>,
+    /// Which layer denied each system call.
+    pub syscalls: SyscallLayers,
     /// Kernel texts, verbatim.
     pub raw: RawFacts,
     /// Worth knowing, never judged.
@@ -426,7 +428,8 @@ pub struct ControlResult {
 }
 
 /// A setting of a control's container that is not the run's own. Names that
-/// differ in every run are written as `SCRATCH` and `CANARY`.
+/// differ in every run are written as `SCRATCH` and `CANARY`, the profile with marks as
+/// `MARKED`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangedSetting {
@@ -496,6 +499,26 @@ pub struct RawFacts {
     pub outside: OutsideFacts,
     /// The seccomp profile, as it was handed to the engine.
     pub seccomp_profile: String,
+    /// The sweep of all system calls in the control `marks`, where every denial of the
+    /// profile's carries an errno of its own; empty if it was not run.
+    pub marked_sweep: String,
+}
+
+/// Which layer denied each system call, by name: found by the control in which the
+/// filter's denials carry a mark. All empty if it was not run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SyscallLayers {
+    /// The filter: they came back with the mark, or by SIGSYS.
+    pub filter: Vec<String>,
+    /// The kernel itself: the profile lets them through, and they were denied all the same,
+    /// for want of a right or of the call.
+    pub kernel: Vec<String>,
+    /// Denied without a mark, and by the profile, too: not every engine hands the default's
+    /// errno on, and none knows every call by name.
+    pub unmarked: Vec<String>,
+    /// Neither: the call was reached.
+    pub reached: Vec<String>,
 }
 
 /// Kernel texts about the container's process, as the host read them.

@@ -17,6 +17,7 @@
 
 mod facts;
 mod profile;
+pub mod sweep;
 mod texts;
 
 pub use texts::{Sweeps, Texts};
@@ -262,17 +263,19 @@ pub fn errno_or_exit(probe: &ProbeSpec, observations: &[Observation]) -> String 
     }
 }
 
-/// Who denied it, where that is not plainly the engine. PR-EXEC-1 is enforced
-/// by the launcher if the engine phase already gave what is expected.
-pub fn enforced_by(probe: &ProbeSpec, observations: &[Observation]) -> Option<String> {
+/// Who denied it, where that is not plainly the engine. PR-EXEC-1 is enforced by the
+/// launcher if a gate of its stands there and the engine phase already gave what is expected:
+/// without one, something else did that in its place.
+pub fn enforced_by(probe: &ProbeSpec, seen: &[Observation], gate: bool) -> Option<String> {
     if probe.id != LOCK {
         return None;
     }
-    let engine: Vec<&Observation> = observations
+    let engine: Vec<&Observation> = seen
         .iter()
         .filter(|seen| seen.phase == Phase::Engine)
         .collect();
-    let launcher = engine.len() == probe.operations.len()
+    let launcher = gate
+        && engine.len() == probe.operations.len()
         && engine
             .iter()
             .all(|seen| seen.state == State::Denied && is_accepted_denial(seen, &["EPERM"]));

@@ -31,6 +31,8 @@ pub enum Relaxation {
     /// no-new-privileges an engine loads the filter while it still has to
     /// change its user, which an allow-list made for the inspector forbids.
     TargetedDeny,
+    /// The run's profile, whose denials carry an errno of their own.
+    Marks,
     /// The user is root, without capabilities.
     RootUser,
     /// /tmp without noexec.
@@ -80,6 +82,8 @@ mod on_settings {
         pub variable: &'a str,
         /// The file of the host that only a control sees.
         pub file: &'a str,
+        /// SHA-256 (hex) of the run's profile with marks.
+        pub marked: &'a str,
     }
 
     /// The names by which settings of different containers are compared.
@@ -87,6 +91,7 @@ mod on_settings {
         scratch: "SCRATCH",
         variable: "CANARY",
         file: "CANARY",
+        marked: "MARKED",
     };
 
     fn raise(settings: &mut Settings, name: &str) {
@@ -109,6 +114,7 @@ mod on_settings {
             Relaxation::TargetedDeny => {
                 settings.seccomp = sha256_hex(crate::TARGETED_DENY.as_bytes());
             }
+            Relaxation::Marks => settings.seccomp = names.marked.into(),
             Relaxation::RootfsWritable => settings.read_only_rootfs = false,
             Relaxation::InWritable => set_read_only(settings, "/in", false),
             Relaxation::OutReadOnly => set_read_only(settings, "/out", true),
@@ -178,6 +184,9 @@ mod on_settings {
                     *path = SAME.file.into();
                 }
             }
+        }
+        if out.seccomp == names.marked {
+            out.seccomp = SAME.marked.into();
         }
         for variable in &mut out.env {
             if variable == names.variable {

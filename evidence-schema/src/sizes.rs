@@ -154,7 +154,7 @@ fn probes_that_are_named_again() {
             actual_stderr_or_value: String::new(),
             ..one
         };
-        let reasons = results(&vec![one; 10_000], &texts, matrix);
+        let reasons = results(&vec![one; 10_000], &texts, matrix, false);
         reasons
             .iter()
             .map(|one| (one.verdict, one.reasons.len()))

@@ -12,15 +12,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tki_evidence::calibrate::{self, NotPassed};
 use tki_evidence::catalogue;
+use tki_evidence::controls::Relaxation;
 use tki_evidence::derive;
 use tki_evidence::evidence::{
     Artifact, ControlResult, Evidence, ImageIdentity, Inventory, OutsideFacts, ProbeResult,
-    RawFacts, RequestBinding, Runtime, SCHEMA, Sandbox, Status, Summary, Tool, VenueFacts, Verdict,
-    Witness,
+    RawFacts, RequestBinding, Runtime, SCHEMA, Sandbox, Status, Summary, SyscallLayers, Tool,
+    VenueFacts, Verdict, Witness,
 };
 use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::matrix::Matrix;
 use tki_evidence::relaxation::Names;
+use tki_evidence::seccomp;
 use tki_evidence::stamp::{self, sha256_hex};
 use tki_evidence::transcript;
 use tki_evidence::witness;
@@ -121,6 +123,7 @@ impl Bundle {
             host_namespaces: recorded.host_namespaces.clone(),
             outside: outside_facts,
             seccomp_profile: recorded.seccomp.text.clone(),
+            marked_sweep: marked_sweep(&recorded.controls),
             ..heard.raw.clone()
         };
         let sweeps = Sweeps::default();
@@ -135,10 +138,14 @@ impl Bundle {
             .collect();
         // Controls have no gate, and so not the profile that it extended.
         let mut ungated = recorded.sandbox.configured.clone();
-        let plain = &recorded.sandbox.gate.plain_profile;
-        if !plain.is_empty() {
-            ungated.seccomp = sha256_hex(plain.as_bytes());
-        }
+        let plain = match recorded.sandbox.gate.plain_profile.as_str() {
+            "" => &raw.seccomp_profile,
+            plain => {
+                ungated.seccomp = sha256_hex(plain.as_bytes());
+                plain
+            }
+        };
+        let marked = sha256_hex(seccomp::marked(plain).unwrap_or_default().as_bytes());
         let controls = recorded
             .controls
             .iter()
@@ -149,9 +156,10 @@ impl Bundle {
                     scratch: &outcome.scratch,
                     variable: &outcome.challenge.env_canary,
                     file: &outcome.challenge.host_canary,
+                    marked: &marked,
                 };
                 let NotPassed { flipped, unproven } =
-                    calibrate::not_passed(control, &outcome.heard, &raw, &sweeps);
+                    calibrate::not_passed(control, &outcome.heard, &raw, plain, &sweeps);
                 ControlResult {
                     control: control.name.into(),
                     relaxed: String::new(),
@@ -189,6 +197,7 @@ impl Bundle {
             probes,
             controls,
             matrix: Vec::new(),
+            syscalls: SyscallLayers::default(),
             raw,
             information: heard.information.iter().map(|i| (**i).clone()).collect(),
             artifacts: Vec::new(),
@@ -435,6 +444,15 @@ fn raw_artifacts(recorded: &Recorded) -> BTreeMap<String, Vec<u8>> {
     );
     add(TRANSCRIPT, conversation(&recorded.outcome));
     artifacts
+}
+
+/// What the sweep gave in the control whose denials carry marks; empty if there was none.
+fn marked_sweep(controls: &[ControlOutcome]) -> String {
+    let marks = |(control, _): &&ControlOutcome| control.relaxations.contains(&Relaxation::Marks);
+    let marked = controls.iter().find(marks);
+    let seen = marked.map(|(_, outcome)| outcome.heard.observations_of(derive::SWEEP));
+    let sweep = seen.into_iter().flatten().next();
+    sweep.and_then(|seen| seen.value).unwrap_or_default()
 }
 
 /// Both sides of a conversation, in their order.

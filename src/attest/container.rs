@@ -20,7 +20,7 @@ use std::time::Instant;
 use tki_evidence::controls::Relaxation;
 use tki_evidence::evidence::{GateReport, OutBacking, OutsideFacts};
 use tki_evidence::observation::Phase;
-use tki_evidence::seccomp::gated;
+use tki_evidence::seccomp::{gated, marked};
 use tki_evidence::settings::Settings;
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::transcript::{Heard, Transcript, TranscriptError};
@@ -151,12 +151,14 @@ fn attempt(
         job.swap_limit,
     );
     settings::do_without(&mut wanted, job.lacks);
+    let profile = seccomp(job)?;
     relax::apply(
         job.relaxations,
         &mut wanted,
         &scratch,
         job.canary_variable,
         job.canary_file,
+        &profile,
     )
     .map_err(|error| {
         Failure::blocked(
@@ -165,7 +167,7 @@ fn attempt(
             "run again, or with --controls none",
         )
     })?;
-    let mut launch = launch(job, &name, wanted, scratch.base());
+    let mut launch = launch(job, &name, wanted, profile, scratch.base());
     launch.gate = gate;
     let plain = launch.seccomp.clone();
     let doorway = if gate && engine.gate_kind() == GateKind::Listener {
@@ -239,7 +241,20 @@ fn open_doorway(scratch: &Scratch, launch: &mut Launch) -> Result<Doorway, Failu
     Ok(doorway)
 }
 
-fn launch(job: &Job, name: &str, settings: Settings, scratch: &Path) -> Launch {
+/// The profile that a container gets.
+fn seccomp(job: &Job) -> Result<String, Failure> {
+    let own = &job.profile.seccomp.text;
+    if job.relaxations.contains(&Relaxation::TargetedDeny) {
+        Ok(tki_evidence::TARGETED_DENY.into())
+    } else if job.relaxations.contains(&Relaxation::Marks) {
+        let broken = || Failure::internal("control.marks", "the profile cannot be marked");
+        marked(own).ok_or_else(broken)
+    } else {
+        Ok(own.clone())
+    }
+}
+
+fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, scratch: &Path) -> Launch {
     let role = job.control.map_or("probe", |_| "control");
     Launch {
         name: format!("{NAME_PREFIX}{name}"),
@@ -251,11 +266,7 @@ fn launch(job: &Job, name: &str, settings: Settings, scratch: &Path) -> Launch {
         image: job.image_id.into(),
         arguments: vec!["probe".into()],
         settings,
-        seccomp: if job.relaxations.contains(&Relaxation::TargetedDeny) {
-            tki_evidence::TARGETED_DENY.into()
-        } else {
-            job.profile.seccomp.text.clone()
-        },
+        seccomp,
         scratch: scratch.to_owned(),
         folder: scratch::beside(name),
         runtime: job.runtime.map(str::to_owned),

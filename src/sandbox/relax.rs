@@ -7,6 +7,7 @@ use crate::sandbox::profile::Limits;
 use std::path::Path;
 use tki_evidence::relaxation::{FACTOR, Names, Relaxation, relax};
 use tki_evidence::settings::Settings;
+use tki_evidence::stamp::sha256_hex;
 
 /// Limits of the file systems that a control needs before anything is made.
 pub fn limits(relaxations: &[Relaxation], mut limits: Limits) -> Limits {
@@ -17,18 +18,21 @@ pub fn limits(relaxations: &[Relaxation], mut limits: Limits) -> Limits {
 }
 
 /// Applies what concerns the container's settings and the host's directories.
-/// `canary` is the file of the host that must not be reachable.
+/// `canary` is the file of the host that must not be reachable, `marked` the profile with
+/// marks.
 pub fn apply(
     relaxations: &[Relaxation],
     settings: &mut Settings,
     scratch: &Scratch,
     env_canary: &str,
     canary: &Path,
+    marked: &str,
 ) -> std::io::Result<()> {
     let names = Names {
         scratch: &scratch.base().to_string_lossy(),
         variable: &format!("{env_canary}=visible"),
         file: &canary.to_string_lossy(),
+        marked: &sha256_hex(marked.as_bytes()),
     };
     for relaxation in relaxations {
         relax(*relaxation, settings, names);

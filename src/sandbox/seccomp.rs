@@ -6,6 +6,9 @@ use std::path::Path;
 use tki_evidence::seccomp::Rules;
 use tki_evidence::stamp::sha256_hex;
 
+/// The names of the profiles that are built in.
+const BUILT_IN: [&str; 2] = ["targeted-deny", "deny-by-default"];
+
 /// The most bytes of a profile file.
 const MAX_PROFILE: u64 = 1024 * 1024;
 
@@ -77,8 +80,16 @@ fn read(given: &str) -> Result<(String, Vec<u8>), Failure> {
                 )
             })?;
             let name = path.file_name().unwrap_or(path.as_os_str());
-            Ok((name.to_string_lossy().into_owned(), bytes))
+            Ok((name_of_file(&name.to_string_lossy()), bytes))
         }
+    }
+}
+
+/// What a file's profile is called: never as one of ours is, whatever stands in it.
+fn name_of_file(name: &str) -> String {
+    match BUILT_IN.contains(&name) {
+        true => format!("./{name}"),
+        false => name.to_owned(),
     }
 }
 
@@ -119,7 +130,7 @@ mod tests {
 
     #[test]
     fn both_profiles_are_sound_and_every_rule_has_its_reason() {
-        for name in ["targeted-deny", "deny-by-default"] {
+        for name in BUILT_IN {
             let profile = Seccomp::resolve(name).unwrap();
             let rules = Rules::parse(profile.text.as_bytes()).unwrap();
             assert_eq!(rules.architectures, ["SCMP_ARCH_X86_64"], "{name}");
@@ -128,6 +139,17 @@ mod tests {
                 assert!(reason.len() > 20, "{name}: {:?}", rule.names);
                 assert_ne!(rule.action, rules.default_action, "{name}: {reason}");
             }
+        }
+    }
+
+    #[test]
+    fn a_file_is_not_called_as_a_built_in_profile_is() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in BUILT_IN {
+            let path = folder.path().join(name);
+            std::fs::write(&path, r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#).unwrap();
+            let profile = Seccomp::resolve(path.to_str().unwrap()).unwrap();
+            assert_eq!(profile.name, format!("./{name}"));
         }
     }
 

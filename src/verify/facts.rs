@@ -203,6 +203,7 @@ fn first_difference(said: &Evidence, derived: &Derived) -> Option<String> {
         ("witnesses", said.witnesses == derived.witnesses),
         ("inventory", said.inventory.unchanged == derived.unchanged),
         ("matrix", said.matrix == derived.matrix),
+        ("syscalls", said.syscalls == derived.syscalls),
         ("summary", said.summary == derived.summary),
         ("status", said.status == derived.status),
         ("not_proven", said.not_proven == derived.not_proven),

@@ -5,6 +5,7 @@ use crate::verify::artifacts::Loaded;
 use tki_evidence::calibrate::{self, NotPassed};
 use tki_evidence::catalogue;
 use tki_evidence::controls::{self, Relaxation};
+use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, RawFacts};
 use tki_evidence::judge::Sweeps;
 use tki_evidence::request::control_nonce;
@@ -93,6 +94,7 @@ fn same_texts(heard: &RawFacts, said: &RawFacts) -> bool {
         host_namespaces: _,
         outside: _,
         seccomp_profile: _,
+        marked_sweep: _,
     } = heard;
     *mountinfo == said.mountinfo
         && *env_keyset == said.env_keyset
@@ -126,6 +128,7 @@ pub fn compare_controls<'a>(
 ) -> Result<(), String> {
     let Run { said, mut lines } = run;
     let (nonce, sweeps) = (said.0.nonce.clone(), Sweeps::default());
+    let plain = derive::plain_profile(evidence);
     let mut known = vec![said];
     for result in &evidence.controls {
         let Some(control) = controls::find(&result.control) else {
@@ -160,9 +163,21 @@ pub fn compare_controls<'a>(
             return wrong("its conversation is another one under another nonce");
         }
         let NotPassed { flipped, unproven } =
-            calibrate::not_passed(control, &heard, &evidence.raw, &sweeps);
+            calibrate::not_passed(control, &heard, &evidence.raw, plain, &sweeps);
         if flipped != result.flipped || unproven != result.unproven {
             return wrong("something else flipped");
+        }
+        let swept = || {
+            heard
+                .by_probe()
+                .of(derive::SWEEP)
+                .next()
+                .and_then(|own| own.seen.value.clone())
+        };
+        if control.relaxations.contains(&Relaxation::Marks)
+            && swept().unwrap_or_default() != evidence.raw.marked_sweep
+        {
+            return wrong("its sweep is not that of the evidence");
         }
         known.push((challenge, heard));
     }

@@ -1,5 +1,6 @@
 //! The floor: system calls that no acceptable profile lets through, whatever
-//! else it allows. The targeted-deny profile denies exactly these.
+//! else it allows and whatever their arguments. The targeted-deny profile denies
+//! exactly these.
 
 /// The floor, by name.
 pub const DENIED: &[&str] = &[
@@ -102,6 +103,58 @@ pub const DENIED: &[&str] = &[
     "userfaultfd",
     "vhangup",
 ];
+
+/// Calls that are on the floor with some arguments only: namespaces are made by flags of
+/// `clone`, and two requests of `ioctl` write into the caller's terminal. The kernel reads
+/// such a request as 32 bits.
+#[cfg(feature = "std")]
+pub const PARTS: &[(&str, crate::seccomp::Part, &str)] = &[
+    ("clone", flag(0x0002_0000), "CLONE_NEWNS"),
+    ("clone", flag(0x0200_0000), "CLONE_NEWCGROUP"),
+    ("clone", flag(0x0400_0000), "CLONE_NEWUTS"),
+    ("clone", flag(0x0800_0000), "CLONE_NEWIPC"),
+    ("clone", flag(0x1000_0000), "CLONE_NEWUSER"),
+    ("clone", flag(0x2000_0000), "CLONE_NEWPID"),
+    ("clone", flag(0x4000_0000), "CLONE_NEWNET"),
+    ("ioctl", request(0x5412), "TIOCSTI"),
+    ("ioctl", request(0x541c), "TIOCLINUX"),
+];
+
+#[cfg(feature = "std")]
+const fn flag(bit: u64) -> crate::seccomp::Part {
+    crate::seccomp::Part {
+        index: 0,
+        mask: bit,
+        value: bit,
+    }
+}
+
+#[cfg(feature = "std")]
+const fn request(number: u64) -> crate::seccomp::Part {
+    crate::seccomp::Part {
+        index: 1,
+        mask: 0xffff_ffff,
+        value: number,
+    }
+}
+
+/// What calls of the floor are called in the older tables of x86, where a profile lets
+/// those in.
+pub const DENIED_ELSEWHERE: &[&str] = &[
+    "clock_adjtime64",
+    "clock_settime64",
+    "io_pgetevents_time64",
+    "ipc",
+    "recvmmsg_time64",
+    "socketcall",
+    "stime",
+    "umount",
+    "vm86",
+    "vm86old",
+];
+
+/// Calls without which the inspector could not have told what it saw.
+pub const TOLD_BY: &[&str] = &["exit_group", "read", "wait4", "write"];
 
 /// Calls that the sweep does not try: they would wait for ever, leave a second
 /// process on the same stack, or make the whole host write its disks.

@@ -1,12 +1,10 @@
 //! Rules about kernel texts.
 
 use super::Texts;
-use super::profile::Calls;
 use crate::catalogue::{ALLOWED_ENV, DEVICES, ENGINE_FILES, FactRule, IMAGE_FILES};
 use crate::evidence::Verdict;
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, State};
-use crate::syscalls;
 
 /// A verdict short of PASS, and why.
 pub type Problem = (Verdict, String);
@@ -346,48 +344,4 @@ fn flags(mount: &Mount) -> Option<Problem> {
         _ => Verdict::Fail,
     };
     Some((verdict, format!("{point} lacks {}", missing.join(","))))
-}
-
-/// Without a profile that can be read nobody knows what a sweep should give.
-pub fn unreadable_profile() -> Problem {
-    (Verdict::Unproven, "the profile cannot be read".into())
-}
-
-/// Holds the sweep against the floor and against the profile.
-pub fn sweep(reading: &str, calls: &Calls) -> Vec<Problem> {
-    let mut seen = 0;
-    let mut through = Vec::new();
-    for entry in facts::parts(reading, b' ') {
-        let at = entry.bytes().position(|byte| byte == b'=');
-        let parsed = at.and_then(|at| Some((entry[..at].parse::<u32>().ok()?, &entry[at + 1..])));
-        let Some((number, answer)) = parsed else {
-            return vec![(Verdict::Unproven, format!("not a sweep: {entry:?}"))];
-        };
-        if number != seen {
-            return vec![(Verdict::Unproven, format!("number {seen} is missing"))];
-        }
-        seen += 1;
-        let name = || syscalls::name(number).unwrap_or("unknown");
-        let call = calls.get(number);
-        if answer == "skipped" {
-            if call.not_tried {
-                continue;
-            }
-            return vec![(Verdict::Unproven, format!("{} was not tried", name()))];
-        }
-        let denied = matches!(answer, "EPERM" | "ENOSYS" | "SIGSYS");
-        if call.must_be_denied && !denied {
-            through.push(format!("{} ({answer})", name()));
-        }
-    }
-    if seen < syscalls::BEYOND {
-        return vec![(Verdict::Unproven, format!("the sweep ends at {seen}"))];
-    }
-    if through.is_empty() {
-        return Vec::new();
-    }
-    vec![(
-        Verdict::Fail,
-        format!("got through: {}", through.join(", ")),
-    )]
 }

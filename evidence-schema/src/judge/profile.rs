@@ -1,7 +1,7 @@
 //! What the floor and a seccomp profile expect of every system call.
 
 use crate::catalogue::floor;
-use crate::seccomp::{About, Rules};
+use crate::seccomp::{About, Place, Rules};
 use crate::syscalls;
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -11,8 +11,21 @@ use std::sync::OnceLock;
 pub struct Call {
     /// The inspector does not try it.
     pub not_tried: bool,
+    /// The kernel lets it past every filter.
+    pub unfiltered: bool,
+    /// It is on the floor.
+    pub floor: bool,
+    /// The inspector could not have told anything without it.
+    pub needed: bool,
+    /// What the profile says about it.
+    pub about: About,
+}
+
+impl Call {
     /// The floor or the profile denies it.
-    pub must_be_denied: bool,
+    pub fn must_be_denied(self) -> bool {
+        !self.unfiltered && (self.floor || self.about == About::Denied)
+    }
 }
 
 /// What is expected of every system call, by number.
@@ -20,46 +33,53 @@ pub struct Call {
 pub struct Calls {
     known: Vec<Call>,
     unknown: Call,
+    /// What no rule names is denied.
+    pub denies_by_default: bool,
+    /// What the profile does not deny of the floor, found by reading it.
+    pub open: Vec<String>,
 }
 
 impl Calls {
-    /// What a profile expects; `None` if it cannot be read. Without any profile
+    /// What a profile expects in a place; `None` if it cannot be read. Without any profile
     /// only the floor counts.
-    pub fn of(profile: &str) -> Option<Cow<'static, Self>> {
+    pub fn of(profile: &str, place: Place) -> Option<Cow<'static, Self>> {
         // The profiles that are compiled in are read once; they are the same for
-        // every bundle. Any other is read for each bundle that holds it.
+        // every bundle and say nothing about places. Any other is read for each
+        // bundle that holds it.
         static BUILT_IN: OnceLock<Vec<(&str, Calls)>> = OnceLock::new();
         let built_in = BUILT_IN.get_or_init(|| {
             ["", crate::TARGETED_DENY, crate::DENY_BY_DEFAULT]
                 .into_iter()
-                .filter_map(|text| Some((text, Self::read(text)?)))
+                .filter_map(|text| Some((text, Self::read(text, Place::default())?)))
                 .collect()
         });
         match built_in.iter().find(|(text, _)| *text == profile) {
             Some((_, calls)) => Some(Cow::Borrowed(calls)),
-            None => Self::read(profile).map(Cow::Owned),
+            None => Self::read(profile, place).map(Cow::Owned),
         }
     }
 
-    fn read(profile: &str) -> Option<Self> {
+    fn read(profile: &str, place: Place) -> Option<Self> {
         let rules = match profile {
             "" => None,
             text => Some(Rules::parse(text.as_bytes()).ok()?),
         };
-        let named = rules.as_ref().map(Rules::named).unwrap_or_default();
-        let otherwise = rules.as_ref().map_or(About::Allowed, Rules::otherwise);
+        let reading = rules.as_ref().map(|rules| rules.read_for(place));
         let call = |number: u32| {
             let name = syscalls::name(number).unwrap_or("unknown");
-            let denied = named.get(name).copied().unwrap_or(otherwise) == About::Denied;
-            let floor = floor_of(number);
+            let about = reading.as_ref().map(|reading| reading.about(name));
             Call {
-                not_tried: floor.not_tried,
-                must_be_denied: !floor.unfiltered && (floor.denied || denied),
+                about: about.unwrap_or(About::Allowed),
+                ..floor_of(number)
             }
         };
+        let open = reading.as_ref().map(|reading| reading.open_floor());
+        let shown = |(name, about): (String, About)| format!("{name} ({})", about.word());
         Some(Self {
             known: (0..syscalls::BEYOND).map(call).collect(),
             unknown: call(syscalls::BEYOND),
+            denies_by_default: rules.as_ref().is_some_and(Rules::denies_by_default),
+            open: open.unwrap_or_default().into_iter().map(shown).collect(),
         })
     }
 
@@ -71,23 +91,17 @@ impl Calls {
     }
 }
 
-/// What the floor says about one call.
-#[derive(Clone, Copy)]
-struct Floor {
-    not_tried: bool,
-    unfiltered: bool,
-    denied: bool,
-}
-
-/// The floor is part of the tool and looked through once.
-fn floor_of(number: u32) -> Floor {
-    static FLOOR: OnceLock<Vec<Floor>> = OnceLock::new();
+/// What the floor says about one call. It is part of the tool and looked through once.
+fn floor_of(number: u32) -> Call {
+    static FLOOR: OnceLock<Vec<Call>> = OnceLock::new();
     let about = |number| {
         let name = syscalls::name(number).unwrap_or("unknown");
-        Floor {
+        Call {
             not_tried: floor::NOT_TRIED.contains(&name),
             unfiltered: floor::UNFILTERED.contains(&name),
-            denied: floor::DENIED.contains(&name),
+            floor: floor::DENIED.contains(&name),
+            needed: floor::TOLD_BY.contains(&name),
+            about: About::Allowed,
         }
     };
     let known = FLOOR.get_or_init(|| (0..syscalls::BEYOND).map(about).collect());

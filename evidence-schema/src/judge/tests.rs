@@ -88,12 +88,13 @@ fn good_value(rule: FactRule) -> String {
 }
 
 const PROFILE: &str = r#"{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[
-    {"names":["read","write"],"action":"SCMP_ACT_ALLOW"}]}"#;
+    {"names":["exit_group","read","wait4","write"],"action":"SCMP_ACT_ALLOW"}]}"#;
 
 fn good_sweep() -> String {
     let answers: Vec<String> = (0..crate::syscalls::BEYOND)
         .map(|number| match crate::syscalls::name(number) {
-            Some("read" | "write") => format!("{number}=EBADF"),
+            Some("exit_group") => format!("{number}=exit"),
+            Some("read" | "wait4" | "write") => format!("{number}=EBADF"),
             Some("pause" | "fork" | "vfork" | "sync") => format!("{number}=skipped"),
             _ => format!("{number}=EPERM"),
         })
@@ -367,15 +368,17 @@ fn the_sweep_is_held_against_floor_and_profile() {
     assert_eq!(with(" 425=EPERM ", " 425=SIGSYS "), Verdict::Pass);
     assert_eq!(with(" 425=EPERM ", " 425=skipped "), Verdict::Unproven);
     assert_eq!(with(" 425=EPERM ", " "), Verdict::Unproven);
-    // With a profile that allows everything the floor still stands.
-    let allow_all = |answer: &'static str| {
+    // Whatever came back: a profile that lets the floor through is none.
+    let under = |profile: &'static str| {
         verdict_of("XP-ABI-SWEEP", move |seen, raw| {
-            raw.seccomp_profile = r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#.into();
+            raw.seccomp_profile = profile.into();
             let sweep = seen[0].value.as_ref().unwrap();
-            seen[0].value = Some(sweep.replace(" 102=EPERM", answer));
+            seen[0].value = Some(sweep.replace(" 102=EPERM", " 102=ok"));
         })
     };
-    assert_eq!(allow_all(" 102=ok"), Verdict::Pass);
+    let open = r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#;
+    assert_eq!(under(open), Verdict::Fail);
+    assert_eq!(under(crate::TARGETED_DENY), Verdict::Pass);
     assert_eq!(
         verdict_of("XP-ABI-SWEEP", |_, raw| raw.seccomp_profile = "{".into()),
         Verdict::Unproven
@@ -433,8 +436,16 @@ fn mounts_need_their_flags() {
 fn who_enforces_exec_follows_from_the_engine_phase() {
     let probe = find("PR-EXEC-1").unwrap();
     let mut seen = good_observations(probe);
-    assert_eq!(enforced_by(probe, &seen).as_deref(), Some("launcher"));
+    assert_eq!(enforced_by(probe, &seen, true).as_deref(), Some("launcher"));
+    // Something else denied it all, and nobody knows for how long.
+    assert_eq!(
+        enforced_by(probe, &seen, false).as_deref(),
+        Some("inspector")
+    );
     seen[0].errno = Some("ENOENT".into());
-    assert_eq!(enforced_by(probe, &seen).as_deref(), Some("inspector"));
-    assert_eq!(enforced_by(find("PR-NET-1").unwrap(), &seen), None);
+    assert_eq!(
+        enforced_by(probe, &seen, true).as_deref(),
+        Some("inspector")
+    );
+    assert_eq!(enforced_by(find("PR-NET-1").unwrap(), &seen, true), None);
 }

@@ -2,9 +2,10 @@
 //! rule first asks for it, and only once.
 
 use super::facts::Problem;
-use super::profile::Calls;
+use super::sweep;
 use crate::evidence::{RawFacts, Verdict};
 use crate::facts::{self, BadLine, Mount};
+use crate::seccomp::Place;
 use crate::wire::ProbeObservation;
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -16,8 +17,10 @@ pub struct Texts<'a> {
     pub raw: &'a RawFacts,
     /// The host's own namespaces.
     pub host_namespaces: &'a [String],
-    /// The seccomp profile that stood there.
+    /// The seccomp profile that stood there, as it is without marks.
     pub profile: &'a str,
+    /// Whether it carried marks.
+    pub marked: bool,
     sweeps: &'a Sweeps,
     mounts: OnceCell<Result<Vec<Mount<'a>>, BadLine>>,
     status: OnceCell<Vec<(&'a str, &'a str)>>,
@@ -40,6 +43,7 @@ impl<'a> Texts<'a> {
             raw,
             host_namespaces,
             profile,
+            marked: false,
             sweeps,
             mounts: OnceCell::new(),
             status: OnceCell::new(),
@@ -65,18 +69,25 @@ impl<'a> Texts<'a> {
 
     /// What is wrong with a sweep of all system calls.
     pub fn sweep(&self, reading: &str) -> Vec<Problem> {
+        let place = Place::of(&self.raw.proc_version);
         let mut known = self.sweeps.sweeps.borrow_mut();
-        let same = |sweep: &&Sweep| sweep.reading == reading && sweep.profile == self.profile;
+        let same = |sweep: &&Sweep| {
+            sweep.reading == reading
+                && sweep.profile == self.profile
+                && (sweep.marked, sweep.place) == (self.marked, place)
+        };
         if let Some(sweep) = known.iter().find(same) {
             return sweep.problems.clone();
         }
-        let problems = Calls::of(self.profile).map_or_else(
-            || vec![super::facts::unreadable_profile()],
-            |calls| super::facts::sweep(reading, &calls),
-        );
+        let problems = match self.marked {
+            true => sweep::check_marked(reading, self.profile, place),
+            false => sweep::check(reading, self.profile, place),
+        };
         known.push(Sweep {
             reading: reading.to_owned(),
             profile: self.profile.to_owned(),
+            marked: self.marked,
+            place,
             problems: problems.clone(),
         });
         problems
@@ -121,6 +132,8 @@ pub struct Sweeps {
 struct Sweep {
     reading: String,
     profile: String,
+    marked: bool,
+    place: Place,
     problems: Vec<Problem>,
 }
 

@@ -3,9 +3,9 @@
 //! it names in the description: the OCI configuration.
 
 use serde::Deserialize;
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use tki_evidence::catalogue::ENGINE_FILES;
-use tki_evidence::seccomp::{About, Rules};
+use tki_evidence::seccomp::{Action, Argument, Place, Reading, Rules};
 use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::syscalls;
@@ -376,21 +376,32 @@ fn seccomp(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) -
     }
 }
 
-/// A profile and what the runtime got treat every call alike, as far as its
-/// arguments do not matter.
+/// A profile and what the runtime got have the same rules for every call: Podman itself
+/// decides which of them concern this container, and what it decided is written there.
 fn same_rules(profile: &[u8], loaded: &serde_json::Value) -> bool {
     let loaded = Rules::parse(loaded.to_string().as_bytes());
     let (Ok(written), Ok(loaded)) = (Rules::parse(profile), loaded) else {
         return false;
     };
-    let mut names = (0..syscalls::BEYOND).filter_map(syscalls::name);
     // Taken apart once: a profile may name calls without end.
-    let (by_written, by_loaded) = (written.named(), loaded.named());
-    let about = |rules: &Rules, named: &HashMap<&str, About>, name: &str| {
-        named.get(name).copied().unwrap_or(rules.otherwise())
+    let place = Place::default();
+    let (by_written, by_loaded) = (written.read_for(place), loaded.read_for(place));
+    let default = |rules: &Rules| (rules.default_action, rules.default_errno_number());
+    let otherwise = default(&written);
+    // What does as the default does may be left out.
+    let said = |reading: &Reading, name: &str| -> BTreeSet<(Action, u32, Vec<Argument>)> {
+        let rules = reading.rules_for(name);
+        let said = rules.map(|rule| {
+            let mut args = rule.args.clone();
+            args.sort();
+            (rule.action, rule.errno_number(), args)
+        });
+        let differs = |(action, errno, _): &(Action, u32, _)| (*action, *errno) != otherwise;
+        said.filter(differs).collect()
     };
-    written.default_action == loaded.default_action
-        && names.all(|name| about(&written, &by_written, name) == about(&loaded, &by_loaded, name))
+    let mut names = (0..syscalls::BEYOND).filter_map(syscalls::name);
+    otherwise == default(&loaded)
+        && names.all(|name| said(&by_written, name) == said(&by_loaded, name))
 }
 
 #[cfg(test)]

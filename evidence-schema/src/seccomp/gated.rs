@@ -1,0 +1,88 @@
+//! A profile that asks an exec gate.
+
+use super::Rules;
+
+/// The calls that an exec gate is asked about.
+pub const GATED: [&str; 2] = ["execve", "execveat"];
+
+/// A profile with an exec gate: the same, but both exec calls go to the
+/// supervisor behind the socket. `None` if it is not a profile. Anybody can do
+/// this again with the profile and the socket's path, and so check it.
+pub fn gated(profile: &str, socket: &str) -> Option<String> {
+    let mut value: serde_json::Value = serde_json::from_str(profile).ok()?;
+    // A profile without rules may leave the key out, as everybody who reads one allows.
+    let rules = value.as_object_mut()?.entry("syscalls");
+    let rules = rules.or_insert_with(|| serde_json::json!([]));
+    let rules = rules.as_array_mut()?;
+    for rule in rules.iter_mut() {
+        let names = rule.get_mut("names")?.as_array_mut()?;
+        names.retain(|name| name.as_str().is_none_or(|name| !GATED.contains(&name)));
+    }
+    rules.retain(|rule| {
+        let names = rule.get("names").and_then(|names| names.as_array());
+        names.is_some_and(|names| !names.is_empty())
+    });
+    rules.push(serde_json::json!({
+        "comment": "The exec gate: a supervisor lets the first exec through and no other",
+        "names": GATED,
+        "action": "SCMP_ACT_NOTIFY",
+    }));
+    value
+        .as_object_mut()?
+        .insert("listenerPath".into(), socket.into());
+    serde_json::to_string_pretty(&value).ok()
+}
+
+/// The profile `text` is `plain` with an exec gate.
+pub fn is_gated(text: &str, plain: &str) -> bool {
+    let rules = Rules::parse(text.as_bytes()).ok();
+    let socket = rules.and_then(|rules| rules.listener_path);
+    socket.is_some_and(|socket| gated(plain, &socket).is_some_and(|again| again == text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seccomp::Action;
+
+    #[test]
+    fn a_gated_profile_is_known_by_doing_it_again() {
+        for plain in [crate::TARGETED_DENY, crate::DENY_BY_DEFAULT] {
+            let text = gated(plain, "/run/x/gate.sock").unwrap();
+            let rules = Rules::parse(text.as_bytes()).unwrap();
+            assert_eq!(rules.listener_path.as_deref(), Some("/run/x/gate.sock"));
+            for name in GATED {
+                let of: Vec<Action> = rules
+                    .syscalls
+                    .iter()
+                    .filter(|rule| rule.names.iter().any(|named| named == name))
+                    .map(|rule| rule.action)
+                    .collect();
+                assert_eq!(of, [Action::ScmpActNotify], "{name}");
+            }
+            assert!(is_gated(&text, plain));
+            assert!(!is_gated(plain, plain));
+            // One more call that is allowed, or another profile, is not it.
+            let more = text.replacen("\"execveat\"", "\"execveat\", \"bpf\"", 1);
+            assert_ne!(more, text);
+            assert!(!is_gated(&more, plain));
+        }
+        assert!(!is_gated(
+            &gated(crate::TARGETED_DENY, "/x").unwrap(),
+            crate::DENY_BY_DEFAULT
+        ));
+        assert_eq!(gated("[]", "/x"), None);
+    }
+
+    #[test]
+    fn a_profile_without_the_key_is_one_without_rules() {
+        let without = r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#;
+        let empty = r#"{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[]}"#;
+        let text = gated(without, "/run/x/gate.sock").unwrap();
+        assert_eq!(gated(empty, "/run/x/gate.sock").as_ref(), Some(&text));
+        assert!(is_gated(&text, without) && is_gated(&text, empty));
+        let rules = Rules::parse(text.as_bytes()).unwrap();
+        assert_eq!(rules.syscalls.len(), 1);
+        assert_eq!(rules.syscalls[0].names, GATED);
+    }
+}
