@@ -20,7 +20,8 @@ attest:
 test:
 	scripts/with-engines --packages "$(TEST_PACKAGES)" sh -ec \
 		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; \
-		scripts/other-kernel "$${CARGO_TARGET_DIR:-target}/kernel"; cargo test --workspace --locked'
+		scripts/other-kernel "$${CARGO_TARGET_DIR:-target}/kernel"; \
+		scripts/shipped-profiles "$${CARGO_TARGET_DIR:-target}/profiles"; cargo test --workspace --locked'
 
 # The loop for every edit: needs no root, no engine and no package.
 check:
@@ -29,7 +30,7 @@ check:
 	cargo test --workspace --lib --locked
 
 lint:
-	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools scripts/other-kernel fuzz/prepare .ci/run \
+	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools scripts/other-kernel scripts/shipped-profiles fuzz/prepare .ci/run \
 		src/packet/kubernetes-collect.sh
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check

@@ -15,6 +15,8 @@ mod inputs;
 mod malformed;
 /// No network, no write, and nothing that a terminal would obey.
 mod offline;
+/// Profiles that let something of the floor through.
+mod profiles;
 
 use crate::common::{attest, evidence_in, shared_engine};
 use serde_json::Value;

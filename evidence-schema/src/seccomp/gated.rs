@@ -1,6 +1,7 @@
 //! A profile that asks an exec gate.
 
 use super::Rules;
+use serde_json::Value;
 
 /// The calls that an exec gate is asked about.
 pub const GATED: [&str; 2] = ["execve", "execveat"];
@@ -9,18 +10,29 @@ pub const GATED: [&str; 2] = ["execve", "execveat"];
 /// supervisor behind the socket. `None` if it is not a profile. Anybody can do
 /// this again with the profile and the socket's path, and so check it.
 pub fn gated(profile: &str, socket: &str) -> Option<String> {
-    let mut value: serde_json::Value = serde_json::from_str(profile).ok()?;
+    let mut value: Value = serde_json::from_str(profile).ok()?;
     // A profile without rules may leave the key out, as everybody who reads one allows.
     let rules = value.as_object_mut()?.entry("syscalls");
     let rules = rules.or_insert_with(|| serde_json::json!([]));
+    if rules.is_null() {
+        *rules = serde_json::json!([]);
+    }
     let rules = rules.as_array_mut()?;
+    let is_gated = |name: &Value| name.as_str().is_some_and(|name| GATED.contains(&name));
     for rule in rules.iter_mut() {
-        let names = rule.get_mut("names")?.as_array_mut()?;
-        names.retain(|name| name.as_str().is_none_or(|name| !GATED.contains(&name)));
+        let rule = rule.as_object_mut()?;
+        if let Some(Value::Array(names)) = rule.get_mut("names") {
+            names.retain(|name| !is_gated(name));
+        }
+        // The older form, which has one.
+        if rule.get("name").is_some_and(is_gated) {
+            rule.remove("name");
+        }
     }
     rules.retain(|rule| {
-        let names = rule.get("names").and_then(|names| names.as_array());
+        let names = rule.get("names").and_then(Value::as_array);
         names.is_some_and(|names| !names.is_empty())
+            || rule.get("name").is_some_and(Value::is_string)
     });
     rules.push(serde_json::json!({
         "comment": "The exec gate: a supervisor lets the first exec through and no other",
@@ -84,5 +96,20 @@ mod tests {
         let rules = Rules::parse(text.as_bytes()).unwrap();
         assert_eq!(rules.syscalls.len(), 1);
         assert_eq!(rules.syscalls[0].names, GATED);
+        // Nulls, and the older form of a rule.
+        let old = r#"{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[
+            {"name":"execve","names":null,"action":"SCMP_ACT_ERRNO"},
+            {"name":"bpf","action":"SCMP_ACT_ERRNO"}]}"#;
+        let rules = gated(old, "/x").unwrap();
+        let rules = Rules::parse(rules.as_bytes()).unwrap();
+        let names: Vec<_> = rules.syscalls.iter().map(|rule| &rule.names).collect();
+        assert_eq!(names, [&["bpf"][..], &GATED]);
+        assert!(
+            gated(
+                r#"{"defaultAction":"SCMP_ACT_ALLOW","syscalls":null}"#,
+                "/x"
+            )
+            .is_some()
+        );
     }
 }
