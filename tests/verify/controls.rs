@@ -266,6 +266,79 @@ fn what_is_unproven_does_not_pass_for_a_flip() {
     );
 }
 
+/// The sweep with marks, changed in the evidence and in the conversation.
+fn with_marks(change: impl Fn(&str) -> String) -> Forgery {
+    let mut forged = Forgery::new();
+    let mut lines = forged.lines("control-marks.ndjson");
+    let place = lines
+        .iter()
+        .position(|line| line["observation"].is_object());
+    let seen = &mut lines[place.unwrap()]["observation"]["seen"]["value"];
+    *seen = change(seen.as_str().unwrap()).into();
+    forged.value["raw"]["marked_sweep"] = seen.clone();
+    forged.write("control-marks.ndjson", &lines);
+    forged
+}
+
+fn verified(mut forged: Forgery) -> crate::common::Said {
+    forged.derive();
+    write_restamped(&forged.path, forged.value);
+    verify(&forged.path, &[])
+}
+
+/// What the profile allows and a filter stops, or what the inspector could not have told
+/// without: another filter stands there than the one that is named.
+#[test]
+fn a_filter_that_is_not_the_profile_is_seen_by_its_marks() {
+    let number = |name: &str| tki_evidence::syscalls::number(name).unwrap();
+    let answers = |name: &str, answer: &str| {
+        let entry = format!(" {}=", number(name));
+        with_marks(|sweep| {
+            let sweep = format!(" {sweep} ");
+            let at = sweep.find(&entry).unwrap() + entry.len();
+            let end = at + sweep[at..].find(' ').unwrap();
+            format!("{}{answer}{}", &sweep[..at], &sweep[end..])
+                .trim()
+                .to_owned()
+        })
+    };
+    for (name, answer) in [
+        ("futex", "ERRNO_1009"),
+        ("futex", "SIGSYS"),
+        ("write", "ERRNO_1009"),
+        ("socket", "EINVAL"),
+    ] {
+        let said = verified(answers(name, answer));
+        assert_eq!(said.status, 1, "{name}: {said:?}");
+        let sweep = said
+            .stdout
+            .lines()
+            .find(|line| line.contains("XP-ABI-SWEEP"));
+        let sweep = sweep.unwrap();
+        assert!(
+            sweep.starts_with("FALSE") && sweep.contains(name),
+            "{sweep}"
+        );
+    }
+    // EPERM alone is no filter's: the kernel gives it, too.
+    verified(answers("futex", "EPERM")).succeeded();
+}
+
+/// An engine that hands no errno on shows nothing, and reading decides.
+#[test]
+fn without_marks_it_is_said_that_nothing_was_shown() {
+    let mut silent = with_marks(|sweep| sweep.replace("ERRNO_1009", "EPERM"));
+    silent.control("marks")["unproven"] = json!(["XP-ABI-SWEEP"]);
+    let said = verified(silent);
+    said.succeeded();
+    assert!(said.stdout.contains("no mark came back"), "{said:?}");
+    // What the evidence says must be what the conversation says.
+    let mut forged = Forgery::new();
+    let sweep = forged.value["raw"]["marked_sweep"].as_str().unwrap();
+    forged.value["raw"]["marked_sweep"] = sweep.replace("ERRNO_1009", "SIGSYS").into();
+    forged.refused(1, "marks: its sweep is not that of the evidence");
+}
+
 /// One deadline for the run and all its controls: whoever is asked later has
 /// less time, and the label says when it is over.
 #[test]
