@@ -203,10 +203,9 @@ fn what_the_kernel_denies_by_itself_is_not_taken_for_the_filters_denial() {
     let arguments = ["--venue", "dev", "--controls", "none", "--seccomp", file];
     assert_eq!(attest(out.path(), &arguments).status, 1);
     let evidence = read_json(&evidence_in(out.path()));
-    let probes = evidence["probes"].as_array().unwrap().iter();
+    let mut probes = evidence["probes"].as_array().unwrap().iter();
     let sweep = probes
-        .filter(|probe| probe["probe_id"] == "XP-ABI-SWEEP")
-        .next()
+        .find(|probe| probe["probe_id"] == "XP-ABI-SWEEP")
         .unwrap();
     let swept = sweep["observations"][0]["value"].as_str().unwrap();
     let by_kernel: Vec<&str> = floor::DENIED
@@ -312,10 +311,9 @@ fn without_a_gate_the_launcher_enforces_nothing() {
         attest(out.path(), &[&arguments[..], &more].concat()).succeeded();
         let path = evidence_in(out.path());
         let evidence = read_json(&path);
-        let probes = evidence["probes"].as_array().unwrap().iter();
+        let mut probes = evidence["probes"].as_array().unwrap().iter();
         let exec = probes
-            .filter(|probe| probe["probe_id"] == "PR-EXEC-1")
-            .next()
+            .find(|probe| probe["probe_id"] == "PR-EXEC-1")
             .unwrap();
         let engine_phase = exec["observations"].as_array().unwrap().iter();
         let engine_phase = engine_phase.filter(|seen| seen["phase"] == "engine");

@@ -7,6 +7,7 @@ use crate::evidence::{
     ControlResult, Evidence, Holdings, Inventory, MatrixRow, ProbeResult, RawFacts, Status,
     Summary, SyscallLayers, Verdict, Witnesses,
 };
+use crate::judge::profile::Calls;
 use crate::judge::{self, Sweeps, Texts};
 use crate::matrix::Matrix;
 use crate::observation::Observation;
@@ -153,24 +154,26 @@ pub fn plain_profile(evidence: &Evidence) -> &str {
     }
 }
 
-/// What the sweep with marks disproves counts for the sweep without: there the kernel's own
-/// EPERM looks like the filter's.
-fn hold_against_marks(evidence: &Evidence, probes: &mut [ProbeResult]) {
-    let raw = &evidence.raw;
-    if raw.marked_sweep.is_empty() {
-        return;
-    }
+/// What the sweep with marks tells: which layer denied each call. What it disproves counts
+/// for the sweep without marks, where the kernel's own EPERM looks like the filter's.
+fn marks(evidence: &Evidence, probes: &mut [ProbeResult]) -> SyscallLayers {
+    let (raw, plain) = (&evidence.raw, plain_profile(evidence));
     let place = Place::of(&raw.proc_version);
-    let problems = judge::sweep::check_marked(&raw.marked_sweep, plain_profile(evidence), place);
-    let sweep = probes.iter_mut().find(|probe| probe.probe_id == SWEEP);
-    let Some(sweep) = sweep else { return };
-    for (_, what) in problems
+    let calls = (!raw.marked_sweep.is_empty()).then(|| Calls::of(plain, place));
+    let Some(Some(calls)) = calls else {
+        return SyscallLayers::default();
+    };
+    let problems = judge::sweep::check_marked(&raw.marked_sweep, &calls);
+    let failures = problems
         .iter()
-        .filter(|(verdict, _)| *verdict == Verdict::Fail)
-    {
-        sweep.verdict = Verdict::Fail;
-        sweep.reasons.push(format!("control marks: {what}"));
+        .filter(|(verdict, _)| *verdict == Verdict::Fail);
+    if let Some(sweep) = probes.iter_mut().find(|probe| probe.probe_id == SWEEP) {
+        for (_, what) in failures {
+            sweep.verdict = Verdict::Fail;
+            sweep.reasons.push(format!("control marks: {what}"));
+        }
     }
+    judge::sweep::layers(&raw.marked_sweep, &calls)
 }
 
 /// The probe that tries every system call.
@@ -342,7 +345,7 @@ pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
     let texts = Texts::of_run(&evidence.raw, &sweeps);
     let gate = evidence.sandbox.gate.active;
     let mut probes = results(&evidence.probes, &texts, matrix, gate);
-    hold_against_marks(evidence, &mut probes);
+    let syscalls = marks(evidence, &mut probes);
     let run = without_gate(evidence);
     let controls = calibrate::calibrate(&mut probes, &evidence.controls, &run);
     let unchanged = unchanged(&evidence.inventory);
@@ -354,11 +357,7 @@ pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
         ),
         unchanged,
         matrix: matrix.bind(&probes),
-        syscalls: judge::sweep::layers(
-            &evidence.raw.marked_sweep,
-            plain_profile(evidence),
-            Place::of(&evidence.raw.proc_version),
-        ),
+        syscalls,
         summary: summary(&probes, !controls.is_empty()),
         status: Status::SandboxAttestationPartial,
         not_proven: not_proven_by(evidence, &probes, unchanged),

@@ -16,7 +16,7 @@
 //! A probe is as good as its worst operation.
 
 mod facts;
-mod profile;
+pub mod profile;
 pub mod sweep;
 mod texts;
 

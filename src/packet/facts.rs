@@ -82,7 +82,7 @@ impl Facts {
             Failure::usage(
                 "packet.seccomp",
                 format!("the profile {}: {why}", self.profile.seccomp.name),
-                "give a profile with one action beside its default",
+                "give a profile without SCMP_ACT_TRACE and SCMP_ACT_NOTIFY",
             )
         })?;
         let mut files = vec![

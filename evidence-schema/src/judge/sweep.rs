@@ -5,12 +5,12 @@ use super::facts::Problem;
 use super::profile::{Call, Calls};
 use crate::evidence::{SyscallLayers, Verdict};
 use crate::facts;
+use crate::seccomp::About;
 use crate::seccomp::marks::mark_name;
-use crate::seccomp::{About, Place};
 use crate::syscalls;
 
 /// Without a profile that can be read nobody knows what a sweep should give.
-fn unreadable_profile() -> Problem {
+pub fn unreadable_profile() -> Problem {
     (Verdict::Unproven, "the profile cannot be read".into())
 }
 
@@ -82,11 +82,8 @@ fn untold(entries: &[Entry], mark: &str) -> Option<Problem> {
 }
 
 /// What is wrong with a sweep under a profile.
-pub fn check(reading: &str, profile: &str, place: Place) -> Vec<Problem> {
-    let Some(calls) = Calls::of(profile, place) else {
-        return vec![unreadable_profile()];
-    };
-    let entries = match entries(reading, &calls) {
+pub fn check(reading: &str, calls: &Calls) -> Vec<Problem> {
+    let entries = match entries(reading, calls) {
         Ok(entries) => entries,
         Err(problem) => return vec![problem],
     };
@@ -102,13 +99,10 @@ pub fn check(reading: &str, profile: &str, place: Place) -> Vec<Problem> {
     .collect()
 }
 
-/// What is wrong with a sweep under a profile with marks, `plain` without them. What comes
-/// back with the mark was stopped by the filter, and what does not was not.
-pub fn check_marked(reading: &str, plain: &str, place: Place) -> Vec<Problem> {
-    let Some(calls) = Calls::of(plain, place) else {
-        return vec![unreadable_profile()];
-    };
-    let entries = match entries(reading, &calls) {
+/// What is wrong with a sweep under a profile with marks; `calls` are expected without
+/// them. What comes back with the mark was stopped by the filter, and what does not was not.
+pub fn check_marked(reading: &str, calls: &Calls) -> Vec<Problem> {
+    let entries = match entries(reading, calls) {
         Ok(entries) => entries,
         Err(problem) => return vec![problem],
     };
@@ -154,11 +148,9 @@ pub fn has_marks(reading: &str) -> bool {
 }
 
 /// Which layer denied each call, by a sweep with marks.
-pub fn layers(reading: &str, plain: &str, place: Place) -> SyscallLayers {
+pub fn layers(reading: &str, calls: &Calls) -> SyscallLayers {
     let mut layers = SyscallLayers::default();
-    let calls = Calls::of(plain, place);
-    let entries = calls.as_deref().map(|calls| entries(reading, calls));
-    let Some(Ok(entries)) = entries else {
+    let Ok(entries) = entries(reading, calls) else {
         return layers;
     };
     let mark = mark_name();
@@ -185,7 +177,15 @@ pub fn layers(reading: &str, plain: &str, place: Place) -> SyscallLayers {
 mod tests {
     use super::*;
     use crate::catalogue::floor;
-    use crate::seccomp::Rules;
+    use crate::seccomp::{Place, Rules};
+
+    fn check(reading: &str, profile: &str, place: Place) -> Vec<Problem> {
+        super::check(reading, &Calls::of(profile, place).unwrap())
+    }
+
+    fn check_marked(reading: &str, profile: &str, place: Place) -> Vec<Problem> {
+        super::check_marked(reading, &Calls::of(profile, place).unwrap())
+    }
 
     const HERE: Place = Place {
         kernel: Some((6, 1)),
@@ -292,7 +292,8 @@ mod tests {
         }
         // The kernel refuses what the profile lets through: that is no filter.
         assert_eq!(check_marked(&with("getuid", "EPERM"), profile, HERE), []);
-        let found = layers(&with("getuid", "EPERM"), profile, HERE);
+        let calls = Calls::of(profile, HERE).unwrap();
+        let found = layers(&with("getuid", "EPERM"), &calls);
         assert!(found.kernel == ["getuid"] && found.filter.iter().any(|name| name == "reboot"));
     }
 

@@ -2,12 +2,15 @@
 //! rule first asks for it, and only once.
 
 use super::facts::Problem;
+use super::profile::Calls;
 use super::sweep;
 use crate::evidence::{RawFacts, Verdict};
 use crate::facts::{self, BadLine, Mount};
 use crate::seccomp::Place;
 use crate::wire::ProbeObservation;
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The kernel texts of one container, and what they are held against.
@@ -79,9 +82,11 @@ impl<'a> Texts<'a> {
         if let Some(sweep) = known.iter().find(same) {
             return sweep.problems.clone();
         }
-        let problems = match self.marked {
-            true => sweep::check_marked(reading, self.profile, place),
-            false => sweep::check(reading, self.profile, place),
+        let calls = self.sweeps.calls(self.profile, place);
+        let problems = match (calls, self.marked) {
+            (None, _) => vec![sweep::unreadable_profile()],
+            (Some(calls), true) => sweep::check_marked(reading, &calls),
+            (Some(calls), false) => sweep::check(reading, &calls),
         };
         known.push(Sweep {
             reading: reading.to_owned(),
@@ -125,7 +130,34 @@ impl<'a> Texts<'a> {
 #[derive(Debug, Default)]
 pub struct Sweeps {
     sweeps: RefCell<Vec<Sweep>>,
+    profiles: RefCell<Vec<Profile>>,
     verdicts: RefCell<Verdicts>,
+}
+
+/// A profile that was read for a place; `None` if it could not be.
+#[derive(Debug)]
+struct Profile {
+    text: String,
+    place: Place,
+    calls: Option<Rc<Cow<'static, Calls>>>,
+}
+
+impl Sweeps {
+    /// What a profile expects in a place. Each is read once.
+    fn calls(&self, text: &str, place: Place) -> Option<Rc<Cow<'static, Calls>>> {
+        let mut known = self.profiles.borrow_mut();
+        let same = |profile: &&Profile| profile.place == place && profile.text == text;
+        if let Some(profile) = known.iter().find(same) {
+            return profile.calls.clone();
+        }
+        let calls = Calls::of(text, place).map(Rc::new);
+        known.push(Profile {
+            text: text.to_owned(),
+            place,
+            calls: calls.clone(),
+        });
+        calls
+    }
 }
 
 #[derive(Debug)]
