@@ -296,6 +296,7 @@ mod tests {
             cap_drop: vec![text("ALL")],
             no_new_privileges: true,
             seccomp: "0".repeat(64),
+            security_options: Vec::new(),
             system_paths_masked: true,
             devices: Vec::new(),
             pids_limit: 8,

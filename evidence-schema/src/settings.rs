@@ -40,8 +40,11 @@ pub struct Settings {
     /// The no-new-privileges bit.
     pub no_new_privileges: bool,
     /// SHA-256 of the seccomp profile's bytes; `unconfined` or `default` if it
-    /// is one of these.
+    /// is one of these, `several` if more than one was named.
     pub seccomp: String,
+    /// Security options beside one `seccomp` and one `no-new-privileges`: none. A
+    /// second of either stands here too.
+    pub security_options: Vec<String>,
     /// Paths of /proc and /sys are masked and frozen as the engine does by
     /// default.
     pub system_paths_masked: bool,
@@ -148,6 +151,7 @@ pub fn deviations(declared: &Settings, configured: &Settings) -> Vec<Deviation> 
         privileged,
         read_only_rootfs,
         seccomp,
+        security_options,
         system_paths_masked,
         tmpfs,
         ulimits,
@@ -227,6 +231,10 @@ pub fn shortfalls(settings: &Settings) -> Vec<String> {
     require(
         settings.seccomp.len() == 64,
         "there is no seccomp profile of our own",
+    );
+    require(
+        settings.security_options.is_empty(),
+        "there are security options that nobody asked for",
     );
     require(settings.devices.is_empty(), "host devices are passed in");
     // Without control groups, resource limits of the process may stand in.

@@ -27,6 +27,16 @@ pub const MAX_LINE: usize = 256 * 1024;
 /// The most bytes that the host accepts from the inspector altogether.
 pub const MAX_TRANSCRIPT: usize = 4 * 1024 * 1024;
 
+/// How long one probe may take inside, in milliseconds.
+pub const PROBE_DEADLINE_MS: u32 = 2_000;
+
+/// The longest that a run may take, in seconds.
+pub const LONGEST_RUN: u64 = 600;
+
+/// How the name of the variable begins that must not be visible inside; eight
+/// hexadecimal digits follow.
+pub const ENV_CANARY: &str = "TKI_CANARY_";
+
 /// What the host may say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -4,6 +4,7 @@
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
+use tki_evidence::wire::ENV_CANARY;
 
 /// Canaries of a run.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl Canaries {
             .and_then(|address| UnixListener::bind_addr(&address));
         Self {
             file: std::env::current_exe().unwrap_or_default(),
-            variable: format!("TKI_CANARY_{random}"),
+            variable: format!("{ENV_CANARY}{random}"),
             _socket: socket.ok(),
             _memory: SharedMemory::new(),
         }

@@ -5,7 +5,7 @@ use crate::attest::interface;
 use crate::attest::janitor::Janitor;
 use crate::attest::outside;
 use crate::attest::scratch::{self, Scratch};
-use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX};
+use crate::described::names::{self, NAME_PREFIX};
 use crate::engine::gate::Doorway;
 use crate::engine::gate::GateChoice;
 use crate::engine::{Configured, Ended, Engine, EngineError, GateKind, Launch, Session};
@@ -24,10 +24,7 @@ use tki_evidence::seccomp::{gated, marked};
 use tki_evidence::settings::Settings;
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::transcript::{Heard, Transcript, TranscriptError};
-use tki_evidence::wire::{Challenge, HostMessage, Limits, PROTOCOL};
-
-/// How long one probe may take inside.
-const PROBE_DEADLINE_MS: u32 = 2_000;
+use tki_evidence::wire::{Challenge, HostMessage, Limits, PROBE_DEADLINE_MS, PROTOCOL};
 
 /// What is to be launched.
 #[derive(Debug)]
@@ -258,11 +255,7 @@ fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, scratch: &
     let role = job.control.map_or("probe", |_| "control");
     Launch {
         name: format!("{NAME_PREFIX}{name}"),
-        labels: vec![
-            (LABEL_RUN.into(), job.run_id.into()),
-            (LABEL_ROLE.into(), role.into()),
-            (LABEL_DEADLINE.into(), job.nobodys_after.to_string()),
-        ],
+        labels: names::labels(job.run_id, role, job.nobodys_after),
         image: job.image_id.into(),
         arguments: vec!["probe".into()],
         settings,

@@ -7,6 +7,7 @@ use crate::attest::janitor::Janitor;
 use crate::attest::venue::Proofs;
 use crate::attest::{controls, outside, venue};
 use crate::clock;
+use crate::described::names;
 use crate::engine::gate::GateChoice;
 use crate::engine::{Engine, EngineError, EngineFacts, ImageNames};
 use crate::failure::Failure;
@@ -61,11 +62,7 @@ pub struct Plan<'a> {
 
 /// A random id that sorts by time.
 pub fn new_run_id(now: u64) -> Result<String, Failure> {
-    let time: String = clock::rfc3339(now)
-        .chars()
-        .filter(|c| !matches!(c, '-' | ':'))
-        .collect();
-    Ok(format!("{}-{}", time.to_lowercase(), random_hex::<4>()?))
+    Ok(names::run_id(now, &random_hex::<4>()?))
 }
 
 /// Random bytes in hex.

@@ -7,18 +7,8 @@ use std::path::PathBuf;
 use tki_evidence::evidence::{Holdings, Runtime};
 use tki_evidence::settings::Settings;
 
-/// How the name of every container of ours begins; the run's id follows.
-pub const NAME_PREFIX: &str = "tki-attest-";
-/// The program in the container, and what its process is called.
-pub const INSPECTOR: &str = "tki-inspector";
-/// The longest that a run may take, in seconds.
-pub const LONGEST_RUN: u64 = 600;
-/// The label that every container of ours carries, with the run's id.
-pub const LABEL_RUN: &str = "dev.tki.attest.run";
-/// `probe` or `control`.
-pub const LABEL_ROLE: &str = "dev.tki.attest.role";
-/// Seconds since 1970 after which the container is nobody's.
-pub const LABEL_DEADLINE: &str = "dev.tki.attest.deadline";
+pub use crate::described::names::{INSPECTOR, LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX};
+pub use tki_evidence::wire::LONGEST_RUN;
 
 /// An engine, in the order in which its functions are used.
 pub trait Engine: Send {

@@ -89,6 +89,7 @@ pub fn settings(profile: &Profile, input: &Path, output: &Path, swap_limit: bool
         cap_drop: vec!["ALL".into()],
         no_new_privileges: true,
         seccomp: profile.seccomp.sha256.clone(),
+        security_options: Vec::new(),
         system_paths_masked: true,
         devices: Vec::new(),
         pids_limit: limits.pids,

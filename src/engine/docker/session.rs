@@ -1,6 +1,7 @@
 //! A container of Docker's.
 
 use super::host_config;
+use crate::described::{MAX_DESCRIPTION, docker};
 use crate::engine::api::container::Container;
 use crate::engine::api::groups::Maker;
 use crate::engine::api::names::is_id;
@@ -14,9 +15,6 @@ use serde::Deserialize;
 
 /// The most bytes of a container's settings: evidence repeats them in several places.
 const MAX_SETTINGS: usize = 1 << 20;
-
-/// The most bytes of a container's description, which becomes a file of the evidence.
-const MAX_DESCRIPTION: usize = 12 << 20;
 
 /// Creates, attaches, starts.
 pub fn launch<'a>(api: &'a mut Api, launch: &Launch) -> Result<Box<dyn Session + 'a>, EngineError> {
@@ -77,9 +75,11 @@ impl Session for DockerSession<'_> {
             "GET /containers/json",
             docker.inspect_container(&self.container.id, None),
         )?;
-        let settings = host_config::configured(&found);
+        let described = docker::described(&found);
         let description = serde_json::to_string_pretty(&found).unwrap_or_default();
-        let size = serde_json::to_string(&settings).unwrap_or_default().len();
+        let size = serde_json::to_string(&described.settings)
+            .unwrap_or_default()
+            .len();
         for (size, most) in [(size, MAX_SETTINGS), (description.len(), MAX_DESCRIPTION)] {
             if size > most {
                 return Err(EngineError::Flood {
@@ -94,19 +94,10 @@ impl Session for DockerSession<'_> {
         Ok(Configured {
             group: self.container.id.clone(),
             elsewhere: is_far.then(|| format!("the engine is at {host}")),
-            settings,
-            image_id: found.image.clone().unwrap_or_default(),
-            oci_runtime: found
-                .host_config
-                .as_ref()
-                .and_then(|host| host.runtime.clone())
-                .filter(|name| !name.is_empty()),
-            pid: found
-                .state
-                .as_ref()
-                .and_then(|state| state.pid)
-                .and_then(|pid| i32::try_from(pid).ok())
-                .filter(|pid| *pid > 1),
+            settings: described.settings,
+            image_id: described.image_id,
+            oci_runtime: described.oci_runtime,
+            pid: described.pid,
             description,
         })
     }

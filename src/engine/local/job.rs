@@ -3,6 +3,7 @@
 //! the container; when the keeper's end closes, the tool knows that it is gone.
 
 use super::support::Support;
+use crate::described::local::Made;
 use crate::engine::gate::Closed;
 use serde::{Deserialize, Serialize};
 use tki_evidence::settings::Settings;
@@ -67,10 +68,8 @@ pub enum News {
     Started {
         /// Its first process.
         pid: i32,
-        /// What was set, read back from what the maker was given.
-        settings: Box<Settings>,
-        /// The same in the maker's own form.
-        description: String,
+        /// How it was made.
+        made: Box<Made>,
     },
     /// There will be no container, and nothing is left of it.
     Failed {

@@ -3,26 +3,9 @@
 //! configured is what holds.
 
 use super::support;
+use crate::described::local::{GroupLimits, Kernel};
 use std::fs;
 use std::path::Path;
-use tki_evidence::facts;
-use tki_evidence::settings::{Settings, Ulimit};
-
-/// Limits of the control groups of a process, in the kernel's words. What
-/// cannot be read is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GroupLimits {
-    /// Processes.
-    pub pids: Option<String>,
-    /// Memory.
-    pub memory: Option<String>,
-    /// Memory and swap together.
-    pub memory_swap: Option<String>,
-    /// CPU time in each period.
-    pub cpu_quota_us: Option<String>,
-    /// The period.
-    pub cpu_period_us: Option<String>,
-}
 
 /// The limits of the groups that a `/proc/PID/cgroup` names.
 pub fn group_limits(membership: &str) -> GroupLimits {
@@ -64,62 +47,23 @@ fn of_version_2(file: impl Fn(&str) -> Option<String>) -> GroupLimits {
     }
 }
 
-/// Replaces, in settings that were handed over, what the kernel can be asked
-/// for. `ulimits` are those that are meant to be there. A process that is gone
-/// leaves the settings as they are: it has nothing more to say.
-pub fn read_back(pid: i32, settings: &mut Settings, ulimits: &[Ulimit]) {
+/// What the kernel says about a process; `None` if it is gone.
+pub fn ask(pid: i32) -> Option<Kernel> {
     let process = Path::new("/proc").join(pid.to_string());
-    let read = |name: &str| fs::read_to_string(process.join(name));
-    let (Ok(status), Ok(limits), Ok(membership)) = (read("status"), read("limits"), read("cgroup"))
-    else {
-        return;
+    let read = |name: &str| fs::read_to_string(process.join(name)).ok();
+    let output = |descriptor: &str| {
+        let target = fs::read_link(process.join("fd").join(descriptor));
+        target.map_or_else(
+            |_| String::new(),
+            |target| target.to_string_lossy().into_owned(),
+        )
     };
-    settings.no_new_privileges = facts::status_field(&status, "NoNewPrivs") == Some("1");
-    settings.ulimits = rlimits(&limits, ulimits);
-    let groups = group_limits(&membership);
-    // A limit that nobody asked for is the host's own.
-    let replace = |promised: &mut i64, found: &Option<String>| {
-        if *promised > 0 {
-            *promised = found.as_deref().and_then(|n| n.parse().ok()).unwrap_or(0);
-        }
-    };
-    replace(&mut settings.pids_limit, &groups.pids);
-    replace(&mut settings.memory_bytes, &groups.memory);
-    replace(&mut settings.memory_swap_bytes, &groups.memory_swap);
-    replace(&mut settings.cpu_quota_us, &groups.cpu_quota_us);
-    replace(&mut settings.cpu_period_us, &groups.cpu_period_us);
-    settings.log_driver = if is_pipe(&process, 1) && is_pipe(&process, 2) {
-        "none".into()
-    } else {
-        "unknown".into()
-    };
-}
-
-/// Output that goes into a pipe of the tool's is written down by nobody else.
-fn is_pipe(process: &Path, descriptor: u8) -> bool {
-    fs::read_link(process.join("fd").join(descriptor.to_string()))
-        .is_ok_and(|target| target.to_string_lossy().starts_with("pipe:"))
-}
-
-/// Those of the resource limits that are meant to be there, as they are. One
-/// that the kernel does not have is left out.
-fn rlimits(limits: &str, wanted: &[Ulimit]) -> Vec<Ulimit> {
-    let found = wanted.iter().filter_map(|limit| {
-        let row = match limit.name.as_str() {
-            "as" => "Max address space",
-            "core" => "Max core file size",
-            "nofile" => "Max open files",
-            "nproc" => "Max processes",
-            _ => return None,
-        };
-        let (soft, hard) = facts::limit(limits, row)?;
-        Some(Ulimit {
-            name: limit.name.clone(),
-            soft: soft.parse().ok()?,
-            hard: hard.parse().ok()?,
-        })
-    });
-    found.collect()
+    Some(Kernel {
+        status: read("status")?,
+        limits: read("limits")?,
+        groups: group_limits(&read("cgroup")?),
+        output: ["1", "2"].map(output).to_vec(),
+    })
 }
 
 #[cfg(test)]
@@ -163,50 +107,5 @@ mod tests {
         assert_eq!(unlimited.cpu_quota_us.as_deref(), Some("max"));
         assert_eq!(unlimited.memory_swap, None);
         assert_eq!(of_version_2(|_| None), GroupLimits::default());
-    }
-
-    /// A limit that is not there, or is another one, is not the one promised.
-    #[test]
-    fn only_what_the_kernel_has_is_read_back() {
-        let text = "\
-Limit                     Soft Limit           Hard Limit           Units     \n\
-Max core file size        0                    0                    bytes     \n\
-Max processes             unlimited            unlimited            processes \n\
-Max open files            64                   128                  files     \n\
-Max address space         58720256             58720256             bytes     \n";
-        let limit = |name: &str, soft, hard| Ulimit {
-            name: name.into(),
-            soft,
-            hard,
-        };
-        let wanted = ["as", "core", "nofile", "nproc", "rss"].map(|name| limit(name, 1, 1));
-        assert_eq!(
-            rlimits(text, &wanted),
-            [
-                limit("as", 58_720_256, 58_720_256),
-                limit("core", 0, 0),
-                limit("nofile", 64, 128)
-            ]
-        );
-    }
-
-    /// This process itself: no promise is kept that the kernel does not confirm.
-    #[test]
-    fn promises_that_do_not_hold_are_seen() {
-        let pid = i32::try_from(std::process::id()).unwrap();
-        let profile = crate::sandbox::profile::Profile {
-            seccomp: crate::sandbox::seccomp::Seccomp::resolve("deny-by-default").unwrap(),
-            limits: crate::sandbox::profile::Limits::default(),
-        };
-        let (input, output) = (Path::new("/run/x/in"), Path::new("/run/x/out"));
-        let promised = crate::sandbox::settings::settings(&profile, input, output, true);
-        let mut found = promised.clone();
-        read_back(pid, &mut found, &promised.ulimits);
-        assert_ne!(found.pids_limit, promised.pids_limit);
-        assert_ne!(found.cpu_quota_us, promised.cpu_quota_us);
-        assert!(!found.no_new_privileges);
-        let mut unknown = promised.clone();
-        read_back(i32::MAX, &mut unknown, &promised.ulimits);
-        assert_eq!(unknown, promised);
     }
 }

@@ -1,9 +1,10 @@
-//! Settings ↔ the OCI runtime's configuration. What is read back goes through
-//! the second function, so that a setting which was lost on the way shows.
+//! Settings → the OCI runtime's configuration. The way back is `described::embedded`,
+//! so that a setting which was lost on the way shows.
 
 use super::keeper::limits::is_late;
+use crate::described::embedded::BECOMES;
 use serde_json::{Value, json};
-use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
+use tki_evidence::settings::Settings;
 
 /// Paths that engines mask by default.
 pub const MASKED: &[&str] = &[
@@ -28,10 +29,6 @@ pub const FROZEN: &[&str] = &[
     "/proc/sys",
     "/proc/sysrq-trigger",
 ];
-
-/// Who the container's user is, if it becomes that in a user namespace of its own
-/// right before the exec: libcontainer must be root to the last.
-pub const BECOMES: &str = "dev.tki.attest.user";
 
 /// How the container is made.
 #[derive(Clone, Debug)]
@@ -231,140 +228,10 @@ fn resources(settings: &Settings, unified: bool) -> Value {
     resources
 }
 
-/// A bind that stands for a device node.
-fn is_device(mount: &Value) -> bool {
-    mount["type"] == "bind" && mount["source"] == "/dev/null"
-}
-
-/// What a configuration says, in the common form. `seccomp` is the digest of
-/// the profile that was compiled and loaded, or `unconfined`.
-pub fn configured(config: &Value, seccomp: &str) -> Settings {
-    let process = &config["process"];
-    let linux = &config["linux"];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let number = |value: &Value| value.as_i64().unwrap_or(0);
-    let fresh = |kind: &str| {
-        let found = list(&linux["namespaces"]);
-        found
-            .iter()
-            .any(|entry| entry["type"] == kind && entry["path"].is_null())
-    };
-    let own = |kind: &str| if fresh(kind) { "private" } else { "host" }.to_owned();
-    let mount_list = list(&config["mounts"]);
-    let options =
-        |mount: &Value| -> Vec<String> { list(&mount["options"]).iter().map(text).collect() };
-    let has_shm = mount_list
-        .iter()
-        .any(|mount| mount["destination"] == "/dev/shm");
-    let becomes = config["annotations"][BECOMES].as_str();
-    // Whoever becomes somebody else holds nothing any more.
-    let held: &[&str] = match becomes {
-        Some(_) => &[],
-        None => &["effective", "permitted"],
-    };
-    let capabilities: Vec<String> = ["bounding", "inheritable", "ambient"]
-        .iter()
-        .chain(held)
-        .flat_map(|set| list(&process["capabilities"][*set]))
-        .map(|name| text(&name).trim_start_matches("CAP_").to_owned())
-        .collect();
-    let mut binds: Vec<Bind> = mount_list
-        .iter()
-        .filter(|mount| mount["type"] == "bind" && mount["destination"] != "/sys/fs/cgroup")
-        .filter(|mount| !is_device(mount))
-        .map(|mount| Bind {
-            source: text(&mount["source"]),
-            target: text(&mount["destination"]),
-            read_only: options(mount).iter().any(|option| option == "ro"),
-        })
-        .collect();
-    binds.sort_by(|a, b| a.target.cmp(&b.target));
-    let mut ulimits: Vec<Ulimit> = list(&process["rlimits"])
-        .iter()
-        .map(|limit| Ulimit {
-            name: text(&limit["type"])
-                .trim_start_matches("RLIMIT_")
-                .to_lowercase(),
-            soft: number(&limit["soft"]),
-            hard: number(&limit["hard"]),
-        })
-        .collect();
-    ulimits.sort_by(|a, b| a.name.cmp(&b.name));
-    let resources = &linux["resources"];
-    Settings {
-        network: if fresh("network") { "none" } else { "host" }.into(),
-        ipc: match (fresh("ipc"), has_shm) {
-            (true, false) => "none".into(),
-            (true, true) => "private".into(),
-            (false, _) => "host".into(),
-        },
-        pid: own("pid"),
-        uts: own("uts"),
-        userns: "default".into(),
-        cgroupns: own("cgroup"),
-        hostname: text(&config["hostname"]),
-        privileged: false,
-        read_only_rootfs: config["root"]["readonly"] == true,
-        user: match becomes {
-            Some(somebody) => somebody.to_owned(),
-            None => format!(
-                "{}:{}",
-                number(&process["user"]["uid"]),
-                number(&process["user"]["gid"])
-            ),
-        },
-        env: list(&process["env"])
-            .iter()
-            .filter_map(|entry| Some(entry.as_str()?.split_once('=')?.0.to_owned()))
-            .collect(),
-        binds,
-        tmpfs: mount_list
-            .iter()
-            .filter(|mount| mount["type"] == "tmpfs" && mount["destination"] != "/dev")
-            .map(|mount| Tmpfs {
-                target: text(&mount["destination"]),
-                options: options(mount).join(","),
-            })
-            .collect(),
-        cap_add: capabilities,
-        // Sets that are not named are left as they are.
-        cap_drop: if process["capabilities"].is_object() {
-            vec!["ALL".into()]
-        } else {
-            Vec::new()
-        },
-        no_new_privileges: process["noNewPrivileges"] == true,
-        seccomp: seccomp.into(),
-        system_paths_masked: !list(&linux["maskedPaths"]).is_empty()
-            && !list(&linux["readonlyPaths"]).is_empty(),
-        devices: list(&linux["devices"])
-            .iter()
-            .map(|device| &device["path"])
-            .chain(
-                mount_list
-                    .iter()
-                    .filter(|mount| is_device(mount))
-                    .map(|mount| &mount["destination"]),
-            )
-            .map(|path| format!("/dev/null:{}", text(path)))
-            .collect(),
-        pids_limit: number(&resources["pids"]["limit"]),
-        memory_bytes: number(&resources["memory"]["limit"]),
-        memory_swap_bytes: number(&resources["memory"]["swap"]),
-        cpu_period_us: number(&resources["cpu"]["period"]),
-        cpu_quota_us: number(&resources["cpu"]["quota"]),
-        ulimits,
-        // The keeper holds both promises: it removes what it made, and keeps
-        // no output.
-        auto_remove: true,
-        log_driver: "none".into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::described::embedded::configured;
     use crate::sandbox::profile::{Limits, Profile};
     use crate::sandbox::seccomp::Seccomp;
     use std::path::Path;

@@ -2,6 +2,7 @@
 
 use super::job::{Job, Layer, MAX_MESSAGE, News};
 use super::{LocalEngine, keeper, kernel, orphans, wire};
+use crate::described::local::{self, Document};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::descriptors;
 use crate::engine::error::EngineError;
@@ -18,7 +19,6 @@ use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tki_evidence::settings::{Settings, Ulimit};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 
@@ -74,8 +74,6 @@ pub fn launch<'a>(
         lines: Lines::default(),
         complaint: Vec::new(),
         started: None,
-        image_id: launch.image.clone(),
-        ulimits: launch.settings.ulimits.clone(),
         gate: Closed::default(),
         finished: false,
         engine,
@@ -99,11 +97,19 @@ pub fn launch<'a>(
     let news = session.news("starting the container");
     session.engine.ready = None;
     match news? {
-        News::Started {
-            pid,
-            settings,
-            description,
-        } => session.started = Some((pid, *settings, description)),
+        News::Started { pid, made } => {
+            let ulimits = launch.settings.ulimits.iter();
+            session.started = Some(Document {
+                engine: name.into(),
+                name: launch.name.clone(),
+                labels: launch.labels.iter().cloned().collect(),
+                image: launch.image.clone(),
+                pid,
+                ulimits: ulimits.map(|limit| limit.name.clone()).collect(),
+                made: *made,
+                kernel: None,
+            });
+        }
         News::Failed { reason } => {
             let complaint = session.complaint();
             session.finished = true;
@@ -190,9 +196,8 @@ struct LocalSession<'a> {
     complaints: Option<pipe::Receiver>,
     lines: Lines,
     complaint: Vec<u8>,
-    started: Option<(i32, Settings, String)>,
-    image_id: String,
-    ulimits: Vec<Ulimit>,
+    /// What is known of it, but for the kernel's part.
+    started: Option<Document>,
     gate: Closed,
     finished: bool,
 }
@@ -273,23 +278,25 @@ impl LocalSession<'_> {
 
 impl Session for LocalSession<'_> {
     fn configured(&mut self) -> Result<Configured, EngineError> {
-        let Some((pid, settings, description)) = &self.started else {
-            return Err(EngineError::Vanished {
-                host: self.engine.maker.name().into(),
-                request: "asking what was set".into(),
-                reason: "it never started".into(),
-            });
+        let failed = |reason: String| EngineError::Vanished {
+            host: self.engine.maker.name().into(),
+            request: "asking what was set".into(),
+            reason,
         };
-        let mut settings = settings.clone();
-        kernel::read_back(*pid, &mut settings, &self.ulimits);
+        let Some(document) = &mut self.started else {
+            return Err(failed("it never started".into()));
+        };
+        document.kernel = kernel::ask(document.pid);
+        let described = local::described(document).map_err(failed)?;
+        let description = serde_json::to_string_pretty(document);
         Ok(Configured {
             group: self.name.clone(),
             elsewhere: None,
-            settings,
-            image_id: self.image_id.clone(),
-            oci_runtime: None,
-            pid: Some(*pid),
-            description: description.clone(),
+            settings: described.settings,
+            image_id: described.image_id,
+            oci_runtime: described.oci_runtime,
+            pid: described.pid,
+            description: description.map_err(|error| failed(error.to_string()))?,
         })
     }
 

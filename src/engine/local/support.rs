@@ -5,6 +5,7 @@
 //! nearest one above it that does.
 
 use super::host;
+use crate::described::local::Carried;
 use rustix::fs::{Access, Mode, OFlags, access, open};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -128,13 +129,15 @@ impl Support {
     }
 
     /// What control groups carry of the limits that are wanted.
-    pub fn carry(&self, wanted: &Settings, into: &mut Settings) {
+    pub fn carried(&self, wanted: &Settings) -> Carried {
         let carried = |can: bool, value: i64| if can { value } else { 0 };
-        into.pids_limit = carried(self.pids.is_some(), wanted.pids_limit);
-        into.memory_bytes = carried(self.memory.is_some(), wanted.memory_bytes);
-        into.memory_swap_bytes = carried(self.swap, wanted.memory_swap_bytes);
-        into.cpu_period_us = carried(self.cpu.is_some(), wanted.cpu_period_us);
-        into.cpu_quota_us = carried(self.cpu.is_some(), wanted.cpu_quota_us);
+        Carried {
+            pids_limit: carried(self.pids.is_some(), wanted.pids_limit),
+            memory_bytes: carried(self.memory.is_some(), wanted.memory_bytes),
+            memory_swap_bytes: carried(self.swap, wanted.memory_swap_bytes),
+            cpu_period_us: carried(self.cpu.is_some(), wanted.cpu_period_us),
+            cpu_quota_us: carried(self.cpu.is_some(), wanted.cpu_quota_us),
+        }
     }
 
     /// The same groups by descriptors, which lead there whatever is mounted

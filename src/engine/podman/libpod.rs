@@ -1,6 +1,7 @@
 //! Podman's own API, as far as it is needed. What it answers is taken apart
 //! leniently: later versions say more.
 
+use crate::described::podman::digest;
 use crate::engine::api::raw::Raw;
 use crate::engine::contract::ImageNames;
 use crate::engine::error::EngineError;
@@ -267,14 +268,6 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort();
     names.dedup();
     names
-}
-
-/// Podman writes an image's id without the name of the hash.
-pub fn digest(id: &str) -> String {
-    match id.contains(':') {
-        true => id.to_owned(),
-        false => format!("sha256:{id}"),
-    }
 }
 
 /// Makes a container; gives its id. The name stands in the request as well, so

@@ -1,7 +1,7 @@
 //! Containers that Podman lists with our label, or keeps in its storage under a name of
 //! ours, and whose they are.
 
-use super::libpod::{self, API, Listed};
+use super::libpod::{API, Listed};
 use crate::engine::api::names::run_of;
 use crate::engine::api::ours::{Described, ImageDescribed, Labels, Mounted, Whole};
 use crate::engine::api::raw::Raw;
@@ -148,7 +148,7 @@ async fn image(raw: &Raw, id: &str) -> Result<Option<ImageDescribed>, EngineErro
         entrypoint: Option<Vec<String>>,
     }
     // It becomes part of the request.
-    let digest = libpod::digest(id);
+    let digest = crate::described::podman::digest(id);
     let Some(hex) = digest.strip_prefix("sha256:") else {
         return Ok(None);
     };

@@ -2,7 +2,6 @@
 //! through Docker's. [`place`] finds a service or has [`service`] start one.
 
 mod cgroups;
-mod configured;
 mod facts;
 pub mod libpod;
 mod listed;

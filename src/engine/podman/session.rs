@@ -1,10 +1,10 @@
 //! A container of Podman's.
 
-use super::configured;
 use super::monitors::Monitor;
 use super::profile::ProfileFile;
 use super::told::{self, Told};
 use super::{Networks, Place, libpod, spec, strays};
+use crate::described::podman::Profile;
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
 use crate::engine::api::groups::Maker;
@@ -53,16 +53,19 @@ pub fn launch<'a>(
         .run("POST /libpod/containers/init", libpod::init(raw, &id))?;
     container.attach()?;
     container.start()?;
-    // Podman describes it while its first words are on their way. Asked earlier, it would
-    // be in the way of the start.
-    let describing = told::ask(raw.clone(), id);
-    session.description = Some(container.api.driver.spawn(describing));
     // Podman has read the file at some moment between then and now. If it is
     // still the same, that is what Podman has read.
     session.profile = match file {
         None => None,
-        Some(file) => Some((file.path().display().to_string(), file.read_again()?)),
+        Some(file) => Some(Profile {
+            path: file.path().display().to_string(),
+            text: String::from_utf8_lossy(&file.read_again()?).into_owned(),
+        }),
     };
+    // Podman describes it while its first words are on their way. Asked earlier, it would
+    // be in the way of the start.
+    let describing = told::ask(raw.clone(), id, session.profile.clone());
+    session.description = Some(container.api.driver.spawn(describing));
     Ok(Box::new(session))
 }
 
@@ -75,7 +78,7 @@ struct PodmanSession<'a> {
     /// What Podman says about it, asked for and not heard yet.
     description: Option<JoinHandle<Result<Told, EngineError>>>,
     /// The path that Podman was given, and what stood there after the start.
-    profile: Option<(String, Vec<u8>)>,
+    profile: Option<Profile>,
     runtime: Option<String>,
 }
 
@@ -119,26 +122,22 @@ impl Session for PodmanSession<'_> {
         let told = match self.description.take() {
             Some(asked) => driver.join(told::REQUEST, &raw.host, asked)?,
             None => {
-                let asked = told::ask(raw.clone(), self.container.id.clone());
-                driver.run(told::REQUEST, asked)?
+                let (id, profile) = (self.container.id.clone(), self.profile.clone());
+                driver.run(told::REQUEST, told::ask(raw.clone(), id, profile))?
             }
         };
+        self.monitor = self.place.monitors.watch(told.monitor);
         let described = told.described;
-        self.monitor = self.place.monitors.watch(described.state.conmon_pid);
-        self.check_runtime(&described.oci_runtime)?;
-        let profile = self
-            .profile
-            .as_ref()
-            .map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
+        if let Some(used) = &described.oci_runtime {
+            self.check_runtime(used)?;
+        }
         Ok(Configured {
             group: self.container.id.clone(),
             elsewhere: None,
-            settings: configured::settings(&described, &told.oci, profile),
-            image_id: libpod::digest(&described.image),
-            pid: i32::try_from(described.state.pid)
-                .ok()
-                .filter(|pid| *pid > 1),
-            oci_runtime: Some(described.oci_runtime),
+            settings: described.settings,
+            image_id: described.image_id,
+            pid: described.pid,
+            oci_runtime: described.oci_runtime,
             description: told.verbatim,
         })
     }

@@ -1,8 +1,9 @@
 //! What Podman tells about a container: its description, and the configuration
 //! that it handed to the runtime. Both are long, and are read beside everything else.
 
-use super::configured::{Description, Oci};
 use super::libpod;
+use crate::described::podman::{self, Document, Profile};
+use crate::described::{Described, MAX_DESCRIPTION};
 use crate::engine::api::raw::Raw;
 use crate::engine::contract::LABEL_RUN;
 use crate::engine::error::EngineError;
@@ -20,26 +21,22 @@ pub const REQUEST: &str = "GET /libpod/containers/json";
 /// The most that an OCI configuration may have.
 const MAX_CONFIG: u64 = 4 << 20;
 
-/// The most that both may have, laid out to be read: with them it becomes a file of the
-/// evidence.
-const MAX_VERBATIM: usize = 12 << 20;
-
 /// What it told.
 #[derive(Debug)]
 pub struct Told {
-    /// Its description.
-    pub described: Description,
-    /// What it handed to the runtime.
-    pub oci: Oci,
-    /// Both as they were told, laid out to be read.
+    /// What that says.
+    pub described: Described,
+    /// The process that watches over the container.
+    pub monitor: i64,
+    /// All of it as it was told, laid out to be read.
     pub verbatim: String,
 }
 
 /// Asks, and reads the answer where nobody waits for it.
-pub async fn ask(raw: Raw, id: String) -> Result<Told, EngineError> {
+pub async fn ask(raw: Raw, id: String, profile: Option<Profile>) -> Result<Told, EngineError> {
     let found = libpod::inspect(&raw, &id).await?;
     let host = raw.host.clone();
-    let reading = tokio::task::spawn_blocking(move || read(&raw, &id, found));
+    let reading = tokio::task::spawn_blocking(move || read(&raw, &id, found, profile));
     reading.await.unwrap_or_else(|_| {
         Err(EngineError::Vanished {
             host,
@@ -49,28 +46,35 @@ pub async fn ask(raw: Raw, id: String) -> Result<Told, EngineError> {
     })
 }
 
-fn read(raw: &Raw, id: &str, found: Value) -> Result<Told, EngineError> {
-    let unread = |error: serde_json::Error| EngineError::Vanished {
+fn read(
+    raw: &Raw,
+    id: &str,
+    inspect: Value,
+    profile: Option<Profile>,
+) -> Result<Told, EngineError> {
+    let unread = |error: String| EngineError::Vanished {
         host: raw.host.clone(),
         request: REQUEST.into(),
         reason: format!("its description of the container cannot be read: {error}"),
     };
-    let described: Description = serde_json::from_value(found.clone()).map_err(unread)?;
-    let config = oci_config(&described.oci_config_path, id)?;
-    let oci: Oci = serde_json::from_slice(&config).map_err(unread)?;
-    let config: Value = serde_json::from_slice(&config).map_err(unread)?;
-    let both = serde_json::json!({"inspect": found, "oci_config": config});
-    let verbatim = serde_json::to_string_pretty(&both).unwrap_or_default();
-    if verbatim.len() > MAX_VERBATIM {
+    let parts = podman::description(&inspect).map_err(unread)?;
+    let config = oci_config(&parts.oci_config_path, id)?;
+    let document = Document {
+        inspect,
+        oci_config: serde_json::from_slice(&config).map_err(|error| unread(error.to_string()))?,
+        profile,
+    };
+    let verbatim = serde_json::to_string_pretty(&document).unwrap_or_default();
+    if verbatim.len() > MAX_DESCRIPTION {
         return Err(EngineError::Flood {
             host: raw.host.clone(),
             request: REQUEST.into(),
-            what: format!("its description has more than {MAX_VERBATIM} bytes"),
+            what: format!("its description has more than {MAX_DESCRIPTION} bytes"),
         });
     }
     Ok(Told {
-        described,
-        oci,
+        described: podman::described_by(&document, &parts).map_err(unread)?,
+        monitor: parts.state.conmon_pid,
         verbatim,
     })
 }

@@ -1,8 +1,9 @@
 //! bubblewrap's part of a keeper.
 
 use super::{PROGRAM, Streams, at, compiled, limits, private_place, profile_digest, supervise};
+use crate::described::local::Made;
 use crate::engine::gate::{self, Closed, Forerunner};
-use crate::engine::local::bubble::{self, Descriptors, SetByKeeper};
+use crate::engine::local::bubble::{self, Descriptors};
 use crate::engine::local::cgroup::Groups;
 use crate::engine::local::job::{Job, News};
 use crate::engine::local::{filter, host, oci, rootfs, wire};
@@ -111,16 +112,15 @@ pub(super) fn keep(
     }
     block.write_all(b".").map_err(at("letting bwrap go on"))?;
     drop(block);
-    let rest = SetByKeeper {
-        tmpfs: job.settings.tmpfs.clone(),
+    let made = Made {
+        config: arguments.into(),
         seccomp: profile_digest(job),
+        tmpfs: job.settings.tmpfs.clone(),
+        limits: Some(job.support.carried(&job.settings)),
     };
-    let mut settings = bubble::configured(&arguments, &rest);
-    job.support.carry(&job.settings, &mut settings);
     let news = News::Started {
         pid,
-        settings: Box::new(settings),
-        description: serde_json::to_string_pretty(&arguments).unwrap_or_default(),
+        made: Box::new(made),
     };
     wire::send(socket, &news).map_err(at("telling the tool"))?;
     let kept = supervise(outer, pid, None, socket);

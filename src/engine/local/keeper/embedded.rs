@@ -1,6 +1,7 @@
 //! The embedded engine's part of a keeper: libcontainer.
 
 use super::{PROGRAM, Streams, at, compiled, limits, private_place, profile_digest, supervise};
+use crate::described::local::Made;
 use crate::engine::descriptors;
 use crate::engine::gate::{self, Closed};
 use crate::engine::local::cgroup::{self, Groups};
@@ -94,15 +95,16 @@ fn keep_embedded(
     container
         .start()
         .map_err(|error| at("starting the container")(chain(&error)))?;
-    let parsed = serde_json::from_str(config).map_err(at("the configuration"))?;
-    let mut settings = oci::configured(&parsed, &profile_digest(job));
-    if let OurGroups::Delegated { .. } = groups {
-        job.support.carry(&job.settings, &mut settings);
-    }
+    let delegated = matches!(groups, OurGroups::Delegated { .. });
+    let made = Made {
+        config: serde_json::from_str(config).map_err(at("the configuration"))?,
+        seccomp: profile_digest(job),
+        tmpfs: Vec::new(),
+        limits: delegated.then(|| job.support.carried(&job.settings)),
+    };
     let news = News::Started {
         pid,
-        settings: Box::new(settings),
-        description: config.to_owned(),
+        made: Box::new(made),
     };
     wire::send(socket, &news).map_err(at("telling the tool"))?;
     supervise(pid, pid, job.gate.then_some(gate), socket)

@@ -1,19 +1,89 @@
-//! What Podman says it set → settings. Its description of a container leaves
-//! out or rewrites some of them, so what it handed to the runtime counts, which
-//! it names in the description: the OCI configuration.
+//! Podman's description of a container. It leaves out or rewrites some settings, so
+//! what it handed to the runtime counts, which it names in the description: the OCI
+//! configuration. Both are kept, with the profile that Podman was given as a file.
 
-use serde::Deserialize;
-use std::collections::BTreeSet;
+use super::options::{Named, Options};
+use super::{Described, unique};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use tki_evidence::catalogue::ENGINE_FILES;
 use tki_evidence::seccomp::{Action, Argument, Place, Reading, Rules};
 use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::syscalls;
 
+/// Everything that the settings are read from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Document {
+    /// Podman's description of the container.
+    pub inspect: Value,
+    /// What it handed to the runtime.
+    pub oci_config: Value,
+    /// The profile that it was given; null if it was given none.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub profile: Option<Profile>,
+}
+
+/// A seccomp profile in a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// The path that Podman was given.
+    pub path: String,
+    /// What stood there after the start.
+    pub text: String,
+}
+
+/// Reads what was written down of a container.
+pub(super) fn read(bytes: &[u8]) -> Result<Described, String> {
+    let document: Document =
+        serde_json::from_value(unique::parse(bytes)?).map_err(|error| error.to_string())?;
+    let described = description(&document.inspect)?;
+    described_by(&document, &described)
+}
+
+/// Podman's description in its parts.
+pub fn description(inspect: &Value) -> Result<Description, String> {
+    Description::deserialize(inspect).map_err(|error| error.to_string())
+}
+
+/// What a description says; `described` are its parts.
+pub fn described_by(document: &Document, described: &Description) -> Result<Described, String> {
+    let oci = Oci::deserialize(&document.oci_config).map_err(|error| error.to_string())?;
+    let profile = document.profile.as_ref();
+    let profile = profile.map(|profile| (profile.path.as_str(), profile.text.as_bytes()));
+    Ok(Described {
+        settings: settings(described, &oci, profile),
+        name: described.name.clone(),
+        labels: described.config.labels.clone().unwrap_or_default(),
+        image_id: digest(&described.image),
+        program: oci.process.args.clone(),
+        oci_runtime: Some(described.oci_runtime.clone()),
+        pid: i32::try_from(described.state.pid)
+            .ok()
+            .filter(|pid| *pid > 1),
+    })
+}
+
+/// Podman writes an image's id without the name of the hash.
+pub fn digest(id: &str) -> String {
+    match id.contains(':') {
+        true => id.to_owned(),
+        false => format!("sha256:{id}"),
+    }
+}
+
 /// Podman's description of a container.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Description {
+    /// The container's name.
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    config: Config,
     /// The image's id.
     pub image: String,
     /// The OCI runtime's name.
@@ -25,6 +95,13 @@ pub struct Description {
     /// Its state.
     pub state: State,
     host_config: HostConfig,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Config {
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
 }
 
 /// A container's state.
@@ -64,19 +141,20 @@ struct PassedDevice {
 }
 
 impl Description {
-    /// The path of the seccomp profile.
-    pub fn seccomp_path(&self) -> Option<&str> {
-        let options = self.host_config.security_opt.iter().flatten();
+    /// Its security options. Where SELinux is off, or a host's configuration turns its
+    /// labels off, Podman says so of every container.
+    fn options(&self) -> Options<'_> {
+        let options = self.host_config.security_opt.as_deref();
+        let mut options = Options::of(options.unwrap_or_default());
+        options.others.retain(|option| option != "label=disable");
         options
-            .filter_map(|option| option.strip_prefix("seccomp="))
-            .next()
     }
 }
 
 /// An OCI configuration, as far as it bears on what a container may do. What
 /// is not there is off.
 #[derive(Debug, Deserialize)]
-pub struct Oci {
+struct Oci {
     process: Process,
     root: Root,
     #[serde(default)]
@@ -90,6 +168,8 @@ pub struct Oci {
 #[serde(rename_all = "camelCase")]
 struct Process {
     user: User,
+    #[serde(default)]
+    args: Vec<String>,
     #[serde(default)]
     env: Vec<String>,
     #[serde(default)]
@@ -154,7 +234,7 @@ struct Linux {
     #[serde(default)]
     resources: Resources,
     #[serde(default)]
-    seccomp: Option<serde_json::Value>,
+    seccomp: Option<Value>,
     #[serde(default)]
     masked_paths: Vec<String>,
     #[serde(default)]
@@ -198,7 +278,7 @@ struct Pids {
 
 /// Both in the common form. `profile` is what stands in the file that was
 /// handed over, with its path.
-pub fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) -> Settings {
+fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) -> Settings {
     let host = &described.host_config;
     let namespace = |kind: &str| {
         let found = oci.linux.namespaces.iter().find(|ns| ns.r#type == kind);
@@ -237,6 +317,7 @@ pub fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8]
         cap_drop: vec!["ALL".into()],
         no_new_privileges: oci.process.no_new_privileges,
         seccomp: seccomp(described, oci, profile),
+        security_options: described.options().others,
         system_paths_masked: !oci.linux.masked_paths.is_empty()
             && !oci.linux.readonly_paths.is_empty(),
         devices: host
@@ -364,8 +445,9 @@ fn seccomp(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) -
     let Some(loaded) = &oci.linux.seccomp else {
         return "unconfined".into();
     };
-    match (described.seccomp_path(), profile) {
-        (Some(named), Some((path, bytes))) if named == path => {
+    match (described.options().seccomp, profile) {
+        (Named::Several, _) => "several".into(),
+        (Named::One(named), Some((path, bytes))) if named == path => {
             if same_rules(bytes, loaded) {
                 sha256_hex(bytes)
             } else {
@@ -407,7 +489,7 @@ fn same_rules(profile: &[u8], loaded: &serde_json::Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     const PATH: &str = "/run/x/seccomp.json";
     const PROFILE: &str = tki_evidence::TARGETED_DENY;
@@ -453,9 +535,16 @@ mod tests {
     }
 
     fn read(description: Value, oci: Value) -> Settings {
-        let described = serde_json::from_value(description).unwrap();
-        let oci = serde_json::from_value(oci).unwrap();
-        settings(&described, &oci, Some((PATH, PROFILE.as_bytes())))
+        let document = Document {
+            inspect: description,
+            oci_config: oci,
+            profile: Some(Profile {
+                path: PATH.into(),
+                text: PROFILE.into(),
+            }),
+        };
+        let bytes = serde_json::to_vec(&document).unwrap();
+        super::read(&bytes).unwrap().settings
     }
 
     #[test]
@@ -537,6 +626,8 @@ mod tests {
         assert_eq!(with(named.clone(), None), "unconfined");
         assert_eq!(with(Value::Null, loaded()), "default");
         assert_eq!(with(json!(["seccomp=/other"]), loaded()), "default");
+        let twice = json!([format!("seccomp={PATH}"), "seccomp=unconfined"]);
+        assert_eq!(with(twice, loaded()), "several");
         let allows = json!({"defaultAction": "SCMP_ACT_ALLOW"});
         assert_eq!(with(named, Some(allows)), "another");
     }
