@@ -95,7 +95,7 @@ pub fn write_restamped(path: &Path, mut value: Value) {
     fs::write(path, value.to_string()).unwrap();
 }
 
-/// What `tki-attest verify` would bring along without any flag.
+/// What `tki-attest verify --evidence-only` would bring along.
 pub fn default_inputs() -> Inputs {
     let profiles = ["targeted-deny", "deny-by-default"];
     let own = embedded::image().unwrap();
@@ -114,6 +114,7 @@ pub fn default_inputs() -> Inputs {
             now: tki_attest::clock::now(),
             given: false,
         },
+        evidence_only: true,
         ..Inputs::default()
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::catalogue;
 use crate::controls;
+use crate::request::is_hex_of_32_bytes;
 use crate::time;
 use crate::venue::{self, VenueRule, VenueRules};
 use crate::verification::Assurance;
@@ -30,6 +31,9 @@ pub struct Policy {
     /// Engines that are accepted; empty for any.
     #[serde(default)]
     pub engines: Vec<String>,
+    /// SHA-256 (hex) of seccomp profiles that are accepted beside the built-in ones.
+    #[serde(default)]
+    pub seccomp_sha256: Vec<String>,
     /// Who must deny a second exec.
     #[serde(default)]
     pub gate: Option<Gate>,
@@ -177,6 +181,10 @@ impl Policy {
             got: got.into(),
             expected,
         };
+        let is_digest = |text: &&String| !is_hex_of_32_bytes(text);
+        if let Some(wrong) = self.seccomp_sha256.iter().find(is_digest) {
+            return Err(value("seccomp_sha256", wrong, "64 hexadecimal digits each"));
+        }
         if let Some(age) = &self.max_age
             && time::parse_span(age).is_none()
         {

@@ -74,6 +74,8 @@ pub struct Transcript {
 pub struct Heard {
     /// Every line, verbatim, as it was heard; empty if it was read back.
     pub bytes: Vec<u8>,
+    /// How the inspector introduced itself.
+    pub hello: Hello,
     /// Kernel texts.
     pub raw: RawFacts,
     /// Observations with their probes' ids.
@@ -339,12 +341,13 @@ impl Transcript {
 
     /// Everything, if the conversation came to its end.
     pub fn end(self) -> Option<Heard> {
-        let done = self.done?;
+        let (hello, done) = (self.hello?, self.done?);
         let mut runs = self.runs;
         // A stable sort: runs of one probe stay in the order of the conversation.
         runs.sort_by_key(|(place, _)| *place);
         Some(Heard {
             bytes: self.bytes,
+            hello,
             raw: self.raw,
             observations: self.observations,
             runs,
@@ -462,6 +465,11 @@ mod tests {
         };
         let heard = Heard {
             bytes: Vec::new(),
+            hello: Hello {
+                protocol: PROTOCOL,
+                version: String::new(),
+                missing: Vec::new(),
+            },
             raw: RawFacts::default(),
             observations: ["a", "b", "a", "c"].map(observation).to_vec(),
             runs: vec![(0, 0..1), (0, 2..3), (1, 1..2), (2, 3..4)],

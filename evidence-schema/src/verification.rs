@@ -154,6 +154,9 @@ pub struct Verification {
     pub matrix: Vec<MatrixRow>,
     /// What a policy let pass that the built-in bar does not.
     pub weaker: Vec<String>,
+    /// The artifacts were not there to be compared, and `--evidence-only` settled for
+    /// that.
+    pub evidence_only: bool,
     /// What even an accepted bundle does not prove.
     pub not_proven: Vec<String>,
 }

@@ -74,9 +74,12 @@ pub struct VerifyFlags {
     /// How old the run may be: 90s, 15m, 24h, 7d.
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub max_age: Option<u64>,
-    /// A bundle without its artifacts is not enough.
+    /// A bundle without its artifacts is not enough, as it never is without --evidence-only.
     #[arg(long)]
     pub require_artifacts: bool,
+    /// Settle for evidence whose artifacts are not there; the decision repeats it.
+    #[arg(long, conflicts_with = "require_artifacts")]
+    pub evidence_only: bool,
 }
 
 /// Arguments of `verify`.

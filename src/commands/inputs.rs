@@ -41,7 +41,7 @@ pub fn inputs(flags: &VerifyFlags, as_of: Option<u64>) -> Result<Inputs, Failure
             AssuranceLevel::SignedFresh => Assurance::SignedFresh,
         }),
         max_age: flags.max_age,
-        require_artifacts: flags.require_artifacts,
+        evidence_only: flags.evidence_only,
         clock: match as_of {
             Some(now) => Clock { now, given: true },
             None => Clock {

@@ -95,6 +95,9 @@ fn properties(verification: &Verification) -> Vec<String> {
     if !verification.weaker.is_empty() {
         accepted += "_BY_WEAKER_POLICY";
     }
+    if verification.evidence_only {
+        accepted += "_BY_EVIDENCE_ONLY";
+    }
     if verification.verified.given {
         accepted += "_AS_OF_GIVEN_TIME";
     }

@@ -167,7 +167,11 @@ fn check(path: &Path, bundle: &Bundle) -> Result<Envelope, Failure> {
         ));
     }
     let evidence = opened.evidence.as_ref().ok_or_else(|| {
-        Failure::internal("sign.unread", "evidence without an envelope was not read")
+        Failure::blocked(
+            "sign.version",
+            format!("{}: another version of tki-attest wrote it", bundle.name),
+            "sign with the version that wrote it, or run again with this one",
+        )
     })?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     envelope_file::unsigned(&name, &bundle.evidence, evidence)

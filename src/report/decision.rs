@@ -83,7 +83,8 @@ pub fn render(verification: &Verification, verbose: bool, paint: Paint) -> Strin
     out
 }
 
-/// What nobody may overlook: another time than now, less than the built-in bar.
+/// What nobody may overlook: another time than now, no artifacts, less than
+/// the built-in bar.
 fn loud(verification: &Verification, paint: Paint) -> String {
     let mut out = String::new();
     if verification.verified.given {
@@ -92,6 +93,10 @@ fn loud(verification: &Verification, paint: Paint) -> String {
             verification.verified.time
         );
         let _ = writeln!(out, "{}", paint.doubt(&said));
+    }
+    if verification.evidence_only {
+        let said = "EVIDENCE ONLY: ITS ARTIFACTS WERE NOT THERE (--evidence-only)";
+        let _ = writeln!(out, "{}", paint.doubt(said));
     }
     if !verification.weaker.is_empty() {
         let said = "WEAKER THAN THE BUILT-IN BAR (--allow-weaker):";
@@ -127,6 +132,9 @@ pub fn line(verification: &Verification, paint: Paint) -> String {
     }
     if verification.verified.given {
         let _ = write!(out, "  AS OF {}", verification.verified.time);
+    }
+    if verification.evidence_only {
+        out += "  EVIDENCE ONLY";
     }
     if !verification.weaker.is_empty() {
         out += "  WEAKER THAN THE BUILT-IN BAR";

@@ -54,6 +54,10 @@ pub fn suite(found: &Verification) -> String {
         found.decision.name(),
         found.assurance.name()
     );
+    if found.evidence_only {
+        let property = "      <property name=\"evidence only\" value=\"--evidence-only\"/>";
+        let _ = writeln!(out, "{property}");
+    }
     let notes = found
         .weaker
         .iter()

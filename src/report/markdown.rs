@@ -63,6 +63,9 @@ pub fn render(found: &Verification) -> String {
         let (who, key) = (plain(&signer.principals, 100), plain(&signer.key, 80));
         let _ = writeln!(out, "- signed by: {who}, {key}");
     }
+    if found.evidence_only {
+        out += "\n**Evidence only: its artifacts were not there (--evidence-only).**\n";
+    }
     if !found.weaker.is_empty() {
         out += "\n**Weaker than the built-in bar:**\n\n";
         for line in &found.weaker {

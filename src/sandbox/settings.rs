@@ -30,7 +30,7 @@ pub fn tmp_options(bytes: u64) -> String {
 
 /// Addresses that the inspector reserves and mostly never touches: its arena,
 /// its code, its stack.
-const ADDRESS_SPACE: i64 = 32 * 1024 * 1024;
+pub const ADDRESS_SPACE: i64 = 32 * 1024 * 1024;
 
 /// Takes out limits that the engine cannot set. Where a resource limit of the
 /// process can carry one, it does: the number of processes, and memory as the

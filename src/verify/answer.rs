@@ -2,12 +2,21 @@
 //! recent? The clock is the one that was handed in.
 
 use crate::clock::{parse_rfc3339, rfc3339};
+use crate::described::names::is_run_id;
 use crate::verify::checks::{Checks, truth};
 use crate::verify::{Inputs, Outcome};
 use tki_evidence::derive;
 use tki_evidence::evidence::Evidence;
 use tki_evidence::request::Request;
 use tki_evidence::time::SKEW;
+use tki_evidence::wire::LONGEST_RUN;
+
+/// The first moment of the year in which evidence was first written.
+const EARLIEST: u64 = 1_767_225_600;
+
+/// How long a run may go on when its time is over, in seconds: until its containers
+/// are gone.
+const CLEAN_UP: u64 = 30;
 
 /// A time that was given instead of the clock's is said loudly.
 pub fn clock(checks: &mut Checks, inputs: &Inputs) {
@@ -142,22 +151,28 @@ fn answered(
     }
 }
 
-/// The order of the times, and how long ago they are.
+/// The run's id and the order of its times, and how long ago they are.
 pub fn times(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
     let (started, finished) = (&evidence.started, &evidence.finished);
     let parsed = parse_rfc3339(started).zip(parse_rfc3339(finished));
+    let wrong = parsed.map_or(Some("a time that is none"), |times| {
+        why_not(evidence, times)
+    });
     checks.add(
         "EV-TIME",
-        truth(parsed.is_some_and(|(started, finished)| started <= finished)),
-        "two RFC 3339 times in order",
-        format!("{started} to {finished}"),
-        "started, finished",
+        truth(wrong.is_none()),
+        "an id of that time, and a run no longer than one can be",
+        match wrong {
+            Some(why) => format!("{why}: {started} to {finished}, {}", evidence.run_id),
+            None => format!("{started} to {finished}"),
+        },
+        "run_id, started, finished",
         "the times contradict each other: ask for a new run",
     );
     let now = inputs.clock.now;
     let most = inputs.max_age();
     let expected = match most {
-        Some(most) => format!("finished at most {most} seconds ago, and not in the future"),
+        Some(most) => format!("started at most {most} seconds ago, and not in the future"),
         None => "finished not in the future".into(),
     };
     let (outcome, got) = match parsed {
@@ -166,8 +181,8 @@ pub fn times(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
             Outcome::Blocked,
             format!("{} seconds in the future", finished - now),
         ),
-        Some((_, finished)) => {
-            let age = now.saturating_sub(finished);
+        Some((started, _)) => {
+            let age = now.saturating_sub(started);
             let outcome = match most {
                 Some(most) if age > most => Outcome::Blocked,
                 _ => Outcome::Ok,
@@ -180,7 +195,22 @@ pub fn times(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         outcome,
         expected,
         got,
-        "finished",
+        "started, finished",
         "ask for a new run, or see which of the two clocks is wrong",
     );
+}
+
+/// Why no run has these times, if none has.
+fn why_not(evidence: &Evidence, (started, finished): (u64, u64)) -> Option<&'static str> {
+    if started > finished {
+        Some("it ended before it began")
+    } else if started < EARLIEST {
+        Some("there was no evidence then")
+    } else if finished - started > LONGEST_RUN + CLEAN_UP {
+        Some("no run takes that long")
+    } else if !is_run_id(&evidence.run_id, started) {
+        Some("the run's id is none of that time")
+    } else {
+        None
+    }
 }

@@ -4,12 +4,13 @@
 
 use crate::files::read_at_most;
 use rustix::fs::{Mode, OFlags, openat};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use tki_evidence::evidence::{Artifact, Evidence};
 use tki_evidence::stamp::sha256_hex;
+use tki_evidence::venue;
 
 /// The largest artifact that is read.
 const MAX_ARTIFACT: u64 = 16 * 1024 * 1024;
@@ -63,6 +64,7 @@ fn load(evidence: &Evidence, source: &Source) -> Result<Loaded, String> {
             listed.len()
         ));
     }
+    exact(evidence)?;
     let mut reader = Reader::new(source);
     let (mut loaded, mut missing, mut total) = (Loaded::new(), None, 0);
     for artifact in listed {
@@ -75,20 +77,8 @@ fn load(evidence: &Evidence, source: &Source) -> Result<Loaded, String> {
                 if total > MAX_TOTAL {
                     return Err(format!("more than {MAX_TOTAL} bytes altogether"));
                 }
-                if loaded.insert(path.clone(), bytes).is_some() {
-                    return Err(format!("{path} is listed twice"));
-                }
+                loaded.insert(path.clone(), bytes);
             }
-        }
-    }
-    for path in named(evidence) {
-        if listed
-            .iter()
-            .filter(|artifact| artifact.path == *path)
-            .count()
-            != 1
-        {
-            return Err(format!("{path} is not among the artifacts"));
         }
     }
     match missing {
@@ -98,16 +88,102 @@ fn load(evidence: &Evidence, source: &Source) -> Result<Loaded, String> {
     }
 }
 
-/// Artifacts that probes and controls point to.
-fn named(evidence: &Evidence) -> impl Iterator<Item = &String> {
-    let probes = evidence.probes.iter().map(|probe| &probe.artifact_path);
-    let controls = evidence
-        .controls
-        .iter()
-        .map(|control| &control.artifact_path);
-    let mut paths: Vec<&String> = probes.chain(controls).collect();
-    paths.dedup();
-    paths.into_iter()
+/// The list is exactly that of the files which a run writes for such evidence: each
+/// once, in one directory, in order.
+fn exact(evidence: &Evidence) -> Result<(), String> {
+    let mut folder = None;
+    let mut found = Vec::with_capacity(evidence.artifacts.len());
+    for Artifact { path, .. } in &evidence.artifacts {
+        let (own, name) = split(path).map_err(|why| format!("{path}: {why}"))?;
+        if !is_folder(own, evidence) || *folder.get_or_insert(own) != own {
+            return Err(format!("{path} is not in the run's directory"));
+        }
+        found.push(name);
+    }
+    let folder = folder.unwrap_or_default();
+    let wanted = names(evidence, &found);
+    let known: BTreeSet<&str> = found.iter().copied().collect();
+    if let Some(name) = wanted.iter().find(|name| !known.contains(name.as_str())) {
+        return Err(format!("{folder}/{name} is not among the artifacts"));
+    }
+    if let Some(name) = found.iter().find(|name| !wanted.contains(**name)) {
+        return Err(format!("{folder}/{name} is a file that no run writes"));
+    }
+    if !found.iter().copied().eq(wanted.iter().map(String::as_str)) {
+        return Err("one is listed twice, or they are not in order".into());
+    }
+    let probes = evidence.probes.iter();
+    let probes = probes.map(|probe| (&probe.artifact_path, TRANSCRIPT.to_owned()));
+    let controls = evidence.controls.iter();
+    let controls = controls.map(|c| (&c.artifact_path, conversation_of(&c.control)));
+    for (path, name) in probes.chain(controls) {
+        if path.strip_prefix(folder) != Some(&format!("/{name}")) {
+            return Err(format!(
+                "{path} is not among the artifacts that it should name"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The run's conversation.
+pub const TRANSCRIPT: &str = "transcript.ndjson";
+
+/// What the file with a control's conversation is called.
+fn conversation_of(control: &str) -> String {
+    format!("control-{control}.ndjson")
+}
+
+/// The files that a run writes for such evidence. What others signed about the venue
+/// comes along if it was given, and never if there is said to be none.
+fn names(evidence: &Evidence, found: &[&str]) -> BTreeSet<String> {
+    let always = [
+        "container.json",
+        "env_keyset.txt",
+        "mountinfo.txt",
+        "proc_net_dev.txt",
+        "proc_self_status.txt",
+        "proc_self_status_locked.txt",
+        "seccomp.json",
+        TRANSCRIPT,
+    ];
+    let proofs = venue::proofs(&evidence.venue_facts);
+    let proofs = proofs.into_iter();
+    let proofs = proofs.filter(|(_, name, said)| *said != "absent" && found.contains(name));
+    let controls = evidence.controls.iter();
+    always
+        .map(str::to_owned)
+        .into_iter()
+        .chain(proofs.map(|(_, name, _)| name.to_owned()))
+        .chain(controls.map(|control| conversation_of(&control.control)))
+        .collect()
+}
+
+/// The directory is called as a run of this venue and day calls it.
+fn is_folder(folder: &str, evidence: &Evidence) -> bool {
+    let day = evidence.started.get(..10).unwrap_or_default();
+    let stem = format!("sandbox-attestation-evidence-{}-{day}", evidence.venue);
+    let is_number =
+        |text: &str| (1..6).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    match folder.strip_prefix(&stem) {
+        Some("") => true,
+        Some(rest) => rest.strip_prefix('-').is_some_and(is_number),
+        None => false,
+    }
+}
+
+/// A plain name one level down, in its two parts.
+fn split(path: &str) -> Result<(&str, &str), String> {
+    let plain = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with('.')
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    };
+    let parts = path.split_once('/');
+    let parts = parts.filter(|(directory, name)| plain(directory) && plain(name));
+    parts.ok_or_else(|| "not a plain path one level down".into())
 }
 
 /// Reads artifacts; directories that were opened stay open.
@@ -128,17 +204,7 @@ impl<'a> Reader<'a> {
 
     /// The bytes of an artifact, `None` if there is no such file.
     fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>, String> {
-        let plain = |name: &str| {
-            !name.is_empty()
-                && !name.starts_with('.')
-                && name
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-        };
-        let (directory, name) = path
-            .split_once('/')
-            .filter(|(directory, name)| plain(directory) && plain(name))
-            .ok_or("not a plain path one level down")?;
+        let (directory, name) = split(path)?;
         match self.source {
             Source::Memory(files) => Ok(files.get(path).cloned()),
             Source::Folder(folder) => self.read_file(folder, directory, name),
@@ -210,7 +276,11 @@ pub fn compare(evidence: &Evidence, artifact: &Artifact, bytes: &[u8]) -> Result
         "proc_self_status.txt" => bytes == raw.proc_self_status.as_bytes(),
         "proc_self_status_locked.txt" => bytes == raw.proc_self_status_locked.as_bytes(),
         "seccomp.json" => digest == evidence.seccomp_sha256,
-        _ => true,
+        name => {
+            let mut proofs = venue::proofs(&evidence.venue_facts).into_iter();
+            let proof = proofs.find(|(_, proof, _)| *proof == name);
+            proof.is_none_or(|(_, _, said)| said.strip_prefix("sha256:") == Some(&digest))
+        }
     };
     if same {
         Ok(())

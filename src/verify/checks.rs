@@ -14,6 +14,7 @@ pub const ORDER: &[&str] = &[
     "EV-SUBJECTS",
     "EV-BYTES",
     "EV-FORM",
+    "EV-VERSION",
     "EV-STAMP",
     "EV-ARTIFACTS",
     "EV-TRANSCRIPT",
@@ -22,6 +23,7 @@ pub const ORDER: &[&str] = &[
     "EV-AGE",
     "EV-IMAGE",
     "EV-SECCOMP",
+    "EV-CONTAINER",
     "EV-SANDBOX",
     "EV-WITNESSES",
     "EV-OUTSIDE",
@@ -45,6 +47,8 @@ pub struct Checks {
     pub steps: Vec<Step>,
     /// What was let pass.
     pub weaker: Vec<String>,
+    /// The artifacts were not there, and need not be.
+    pub evidence_only: bool,
     waived_steps: Vec<String>,
     waived_probes: Vec<String>,
 }
@@ -58,6 +62,7 @@ impl Checks {
         Self {
             steps: Vec::new(),
             weaker: Vec::new(),
+            evidence_only: false,
             waived_steps: weaker.steps,
             waived_probes: weaker.probes,
         }

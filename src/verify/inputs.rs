@@ -32,8 +32,8 @@ pub struct Inputs {
     pub require_assurance: Option<Assurance>,
     /// How old the run may be, in seconds.
     pub max_age: Option<u64>,
-    /// A bundle without its artifacts is not enough.
-    pub require_artifacts: bool,
+    /// A bundle without its artifacts is enough.
+    pub evidence_only: bool,
     /// The moment that the checks refer to.
     pub clock: Clock,
     /// Digests that this tool itself vouches for.
@@ -100,8 +100,18 @@ impl Inputs {
         self.require_assurance.max(demanded)
     }
 
-    /// A bundle without its artifacts is not enough.
-    pub fn require_artifacts(&self) -> bool {
-        self.require_artifacts || self.policy().is_some_and(|policy| policy.require_artifacts)
+    /// A bundle without its artifacts is enough, and no policy says otherwise.
+    pub fn evidence_only(&self) -> bool {
+        self.evidence_only && !self.policy().is_some_and(|policy| policy.require_artifacts)
+    }
+
+    /// The verifier named this profile: in a request or in a policy.
+    pub fn names_profile(&self, sha256: &str) -> bool {
+        let asked = self.request.as_ref();
+        let asked = asked.map(|(request, _)| request.seccomp_sha256.as_str());
+        let listed = self
+            .policy()
+            .map_or(&[][..], |policy| &policy.seccomp_sha256);
+        asked == Some(sha256) || listed.iter().any(|listed| listed == sha256)
     }
 }

@@ -1,7 +1,8 @@
 //! Evidence → decision. No engine, no network, no write, no clock but the one
 //! that is handed in. [`pipeline`] is the order of the checks, one file per
 //! stage does them: [`seal`] (envelope, signature, types, subjects, bytes),
-//! [`artifacts`] and [`transcripts`] (the files beside the evidence),
+//! [`version`] (who wrote it), [`artifacts`], [`transcripts`] with their [`terms`] and
+//! [`container`] (the files beside the evidence),
 //! [`answer`] (request, times), [`origin`] (image, profile, settings),
 //! [`facts`] (witnesses, verdicts), [`conclusions`] (controls, matrix, venue)
 //! and [`demands`] (policy, assurance). [`bundle`] is what is verified,
@@ -13,6 +14,7 @@ pub mod artifacts;
 pub mod bundle;
 pub mod checks;
 pub mod conclusions;
+pub mod container;
 pub mod demands;
 pub mod facts;
 pub mod inputs;
@@ -20,7 +22,9 @@ pub mod many;
 pub mod origin;
 pub mod pipeline;
 pub mod seal;
+pub mod terms;
 pub mod transcripts;
+pub mod version;
 
 pub use bundle::Bundle;
 pub use inputs::{Inputs, Known};

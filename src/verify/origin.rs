@@ -1,7 +1,10 @@
 //! Where it comes from: the image, the seccomp profile, the settings.
 
+use crate::described::names::{self, LABEL_DEADLINE, NAME_PREFIX};
 use crate::image::Identity;
+use crate::sandbox::command_line::{Client, command_line};
 use crate::verify::checks::{Checks, truth};
+use crate::verify::container::read_deadline;
 use crate::verify::{Inputs, Outcome};
 use tki_evidence::derive;
 use tki_evidence::evidence::Evidence;
@@ -60,6 +63,9 @@ pub fn seccomp(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         .seccomp
         .iter()
         .find(|(known, _)| *known == chosen);
+    let built_in = inputs.known.seccomp.iter();
+    let mut built_in = built_in.filter(|(_, name)| *name == evidence.seccomp_profile);
+    let borrowed = built_in.find_map(|(own, _)| (*own != chosen).then_some(own));
     let text = stamp::sha256_hex(evidence.raw.seccomp_profile.as_bytes());
     let (outcome, expected) = if text != *digest {
         (Outcome::False, text)
@@ -68,6 +74,12 @@ pub fn seccomp(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         (Outcome::False, expected.to_owned())
     } else if evidence.sandbox.configured.seccomp != *digest {
         (Outcome::False, evidence.sandbox.configured.seccomp.clone())
+    } else if let Some(own) = borrowed {
+        // A name is no profile.
+        (
+            Outcome::False,
+            format!("the built-in profile of that name, {own}"),
+        )
     } else if let Some(wanted) = &inputs.seccomp_sha256 {
         (truth(*wanted == chosen), wanted.clone())
     } else if let Some((_, name)) = known {
@@ -75,8 +87,11 @@ pub fn seccomp(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
             truth(*name == evidence.seccomp_profile),
             format!("the built-in profile {}", evidence.seccomp_profile),
         )
+    } else if inputs.names_profile(&chosen) {
+        (Outcome::Ok, "a profile that the verifier names".into())
     } else {
-        (Outcome::NotChecked, "a known profile".into())
+        // Another profile may let through what no probe tries.
+        (Outcome::Blocked, "a known profile".into())
     };
     checks.add(
         "EV-SECCOMP",
@@ -84,12 +99,13 @@ pub fn seccomp(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         expected,
         digest,
         "seccomp_sha256",
-        "give the profile that you expect with --seccomp FILE",
+        "give the profile that you expect with --seccomp FILE, or name it in a policy",
     );
 }
 
-/// The settings are what was asked for, and enough.
-pub fn sandbox(checks: &mut Checks, evidence: &Evidence) {
+/// The settings are what was asked for, and enough. `deadline` is that of the
+/// container's own description, if it is there.
+pub fn sandbox(checks: &mut Checks, evidence: &Evidence, deadline: Option<u64>) {
     let short = settings::shortfalls(&evidence.sandbox.configured);
     let deviations: Vec<String> = derive::deviations(evidence)
         .into_iter()
@@ -97,12 +113,17 @@ pub fn sandbox(checks: &mut Checks, evidence: &Evidence) {
         .collect();
     // A limit that the host cannot set is not proven; all else is not so.
     let absent = |what: &String| what.ends_with(" limit");
-    let outcome = match (short.iter().all(absent), deviations.is_empty()) {
-        (true, true) if short.is_empty() => Outcome::Ok,
-        (true, true) => Outcome::Blocked,
+    let line = if follows(evidence, deadline) {
+        Vec::new()
+    } else {
+        vec!["command_line does not follow from the settings".to_owned()]
+    };
+    let outcome = match (short.iter().all(absent), [&deviations, &line].map(Vec::len)) {
+        (true, [0, 0]) if short.is_empty() => Outcome::Ok,
+        (true, [0, 0]) => Outcome::Blocked,
         _ => Outcome::False,
     };
-    let problems = [short, deviations].concat();
+    let problems = [short, deviations, line].concat();
     checks.add(
         "EV-SANDBOX",
         outcome,
@@ -115,6 +136,33 @@ pub fn sandbox(checks: &mut Checks, evidence: &Evidence) {
         "sandbox",
         "the engine did not set what was asked for: use one that does",
     );
+}
+
+/// The command line is the one that these settings give. The engine may know the
+/// image by either digest.
+fn follows(evidence: &Evidence, deadline: Option<u64>) -> bool {
+    let (sandbox, runtime) = (&evidence.sandbox, &evidence.runtime);
+    let label = format!("--label={LABEL_DEADLINE}=");
+    let mut words = sandbox.command_line.iter();
+    let said = words.find_map(|word| word.strip_prefix(&label));
+    let said = said.and_then(|text| read_deadline(evidence, text));
+    let Some(said) = said.filter(|said| deadline.is_none_or(|known| known == *said)) else {
+        return false;
+    };
+    let client = match runtime.engine.as_str() {
+        "podman" => Client::Podman(&runtime.oci_runtime),
+        _ => Client::Docker,
+    };
+    let name = format!("{NAME_PREFIX}{}", evidence.run_id);
+    let labels = names::labels(&evidence.run_id, "probe", said);
+    let image = &evidence.image;
+    [&image.manifest_digest, &image.config_digest]
+        .into_iter()
+        .any(|image| {
+            let declared = &sandbox.declared;
+            command_line(client, declared, &name, &labels, "seccomp.json", image)
+                == sandbox.command_line
+        })
 }
 
 fn is_digest(text: &str) -> bool {

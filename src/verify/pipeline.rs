@@ -1,6 +1,6 @@
 //! The checks, in their order: envelope → signature → types → subjects →
-//! evidence bytes → strict parse → stamp → artifacts → request and times →
-//! image and profile → witnesses → verdicts recomputed → controls → matrix →
+//! evidence bytes → strict parse → version → stamp → artifacts → request and times →
+//! image and profile → container and settings → witnesses → verdicts recomputed → controls → matrix →
 //! venue → policy → decision.
 //!
 //! Nothing in the file is believed that can be computed again: what the
@@ -16,13 +16,17 @@ use crate::verify::checks::{Checks, truth};
 use crate::verify::seal::{self, Seal};
 use crate::verify::transcripts::Run;
 use crate::verify::{Assurance, Bundle, Inputs, Outcome, Step, Verification};
-use crate::verify::{answer, conclusions, demands, facts, origin, transcripts};
+use crate::verify::{answer, conclusions, container, demands, facts, origin, transcripts, version};
 use serde_json::Value;
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, MatrixRow, SCHEMA};
 use tki_evidence::stamp;
 use tki_evidence::strict;
 use tki_evidence::verification::{self, Brought, Moment, decide};
+
+/// What evidence without its artifacts does not prove.
+const EVIDENCE_ONLY: &str = "That anything was observed at all: the conversations, the container's \
+     description and the other artifacts were not there to be compared (--evidence-only).";
 
 /// Evidence that was read, and what was found on the way there. What is missing
 /// is what rests on the artifacts.
@@ -32,7 +36,7 @@ pub struct Opened {
     sha256: String,
     seal: Seal,
     checks: Checks,
-    /// The evidence; `None` if it is not what was signed.
+    /// The evidence; `None` if it is not what was signed, or another version wrote it.
     pub evidence: Option<Evidence>,
 }
 
@@ -50,7 +54,7 @@ pub fn open(bundle: &Bundle, inputs: &Inputs) -> Result<Opened, Failure> {
     let evidence = if seal.broken {
         None
     } else {
-        Some(document(&mut checks, &bundle.name, &bundle.evidence)?)
+        document(&mut checks, &bundle.name, &bundle.evidence)?
     };
     Ok(Opened {
         name: bundle.name.clone(),
@@ -67,14 +71,15 @@ pub fn conclude(opened: &Opened, source: &Source, inputs: &Inputs) -> Verificati
     let Some(evidence) = &opened.evidence else {
         return finding(opened, checks, Assurance::SelfReported, Vec::new(), inputs);
     };
-    let loaded = beside(&mut checks, evidence, source, inputs.require_artifacts());
+    let loaded = beside(&mut checks, evidence, source, inputs);
     let run = transcript(&mut checks, evidence, loaded.as_ref());
     let nonce = run.as_ref().map(Run::nonce);
     answer::request(&mut checks, evidence, nonce, inputs);
     answer::times(&mut checks, evidence, inputs);
     origin::image(&mut checks, evidence, inputs);
     origin::seccomp(&mut checks, evidence, inputs);
-    origin::sandbox(&mut checks, evidence);
+    let deadline = container::container(&mut checks, evidence, loaded.as_ref());
+    origin::sandbox(&mut checks, evidence, deadline);
     facts::witnesses(&mut checks, evidence);
     facts::outside(&mut checks, evidence);
     facts::inventory(&mut checks, evidence);
@@ -121,6 +126,9 @@ fn finding(
             ),
         );
     }
+    if checks.evidence_only {
+        not_proven.insert(0, EVIDENCE_ONLY.to_owned());
+    }
     if inputs.clock.given {
         not_proven.push(format!(
             "That any of this holds now: it was verified as of {}.",
@@ -149,6 +157,7 @@ fn finding(
         steps: checks.steps,
         matrix,
         weaker: checks.weaker,
+        evidence_only: checks.evidence_only,
         not_proven,
     }
 }
@@ -162,6 +171,7 @@ pub fn contradiction(verification: &Verification) -> Option<&Step> {
         "EV-ARTIFACTS",
         "EV-TRANSCRIPT",
         "EV-TIME",
+        "EV-CONTAINER",
         "EV-DERIVED",
         "EV-CONTROLS",
     ];
@@ -197,11 +207,23 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<(Evidence, String), Failure> {
     }
 }
 
-/// Strict parse, and the stamp over it.
-fn document(checks: &mut Checks, name: &str, bytes: &[u8]) -> Result<Evidence, Failure> {
-    let (evidence, found) = read(name, bytes)?;
-    let (ok, form) = (Outcome::Ok, "strict JSON of evidence v1");
-    checks.add("EV-FORM", ok, form, SCHEMA, "schema", "");
+/// Strict parse, and the stamp over it; `None` if another version wrote it, whose
+/// fields may mean something else.
+fn document(checks: &mut Checks, name: &str, bytes: &[u8]) -> Result<Option<Evidence>, Failure> {
+    let form = "strict JSON of evidence v1";
+    let (evidence, found) = match read(name, bytes) {
+        Ok(read) => read,
+        Err(malformed) => {
+            let tool = version::of_text(bytes).ok_or(malformed)?;
+            checks.skip("EV-FORM", "another version wrote it");
+            version::check(checks, &tool);
+            return Ok(None);
+        }
+    };
+    checks.add("EV-FORM", Outcome::Ok, form, SCHEMA, "schema", "");
+    if !version::check(checks, &version::Writer::of(&evidence.tool)) {
+        return Ok(None);
+    }
     let said = &evidence.evidence_sha256;
     checks.add(
         "EV-STAMP",
@@ -211,7 +233,7 @@ fn document(checks: &mut Checks, name: &str, bytes: &[u8]) -> Result<Evidence, F
         "evidence_sha256",
         "the file was changed after it was written: ask for the original",
     );
-    Ok(evidence)
+    Ok(Some(evidence))
 }
 
 /// A later version may mean other things by the same names.
@@ -234,21 +256,25 @@ fn beside(
     checks: &mut Checks,
     evidence: &Evidence,
     source: &Source,
-    required: bool,
+    inputs: &Inputs,
 ) -> Option<Loaded> {
     let (outcome, got, loaded) = match artifacts::check(evidence, source) {
         Checked::Good(loaded) => (Outcome::Ok, format!("{} files", loaded.len()), Some(loaded)),
-        Checked::Absent if required => (Outcome::Blocked, "none is there".into(), None),
-        Checked::Absent => (Outcome::NotChecked, "none is there".into(), None),
+        Checked::Absent if inputs.evidence_only() => {
+            checks.evidence_only = true;
+            (Outcome::NotChecked, "none is there".into(), None)
+        }
+        Checked::Absent => (Outcome::Blocked, "none is there".into(), None),
         Checked::Bad(why) => (Outcome::False, why, None),
     };
     checks.add(
         "EV-ARTIFACTS",
         outcome,
-        "every listed file, byte for byte",
+        "exactly the files that the run wrote, byte for byte",
         got,
         "artifacts",
-        "put the artifact directory beside the evidence",
+        "put the artifact directory beside the evidence, or settle for less with \
+         --evidence-only",
     );
     loaded
 }

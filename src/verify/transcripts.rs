@@ -2,6 +2,7 @@
 //! said must be what it said, and what a control came to must follow from it.
 
 use crate::verify::artifacts::Loaded;
+use crate::verify::terms;
 use tki_evidence::calibrate::{self, NotPassed};
 use tki_evidence::catalogue;
 use tki_evidence::controls::{self, Relaxation};
@@ -54,6 +55,8 @@ pub fn compare_run<'a>(evidence: &Evidence, loaded: &'a Loaded) -> Result<Run<'a
     if !asked.eq(required.map(|probe| probe.id)) || !challenge.lock {
         return Err("the inspector was asked something else".into());
     }
+    terms::check(evidence, &challenge, &heard, &[])?;
+    terms::check_out(evidence, &challenge.limits)?;
     let mut seen = heard.by_probe();
     for probe in &evidence.probes {
         if probe.artifact_path != path {
@@ -148,6 +151,11 @@ pub fn compare_controls<'a>(
             .any(|(other, _)| terms(other) != terms(&challenge))
         {
             return wrong("it was asked with other limits or canaries than the run");
+        }
+        terms::check(evidence, &challenge, &heard, control.relaxations)
+            .map_err(|why| format!("{}: {why}", control.name))?;
+        if heard.raw.proc_version != evidence.raw.proc_version {
+            return wrong("it ran on another kernel than the run");
         }
         if challenge.nonce != control_nonce(&nonce, control.name) {
             return wrong("it belongs to another run or to another control");

@@ -1,0 +1,256 @@
+//! The terms of a conversation: what a host of this version asks, and how an
+//! inspector of this version introduces and ends itself. A challenge that no run
+//! sends is not a run's.
+
+use crate::clock::parse_rfc3339;
+use crate::sandbox::settings::{ADDRESS_SPACE, CPU_PERIOD_US};
+use tki_evidence::evidence::{Evidence, RawFacts};
+use tki_evidence::facts;
+use tki_evidence::observation::Phase;
+use tki_evidence::relaxation::Relaxation;
+use tki_evidence::request::is_hex_of_32_bytes;
+use tki_evidence::settings::Settings;
+use tki_evidence::transcript::Heard;
+use tki_evidence::wire::{Challenge, ENV_CANARY, LONGEST_RUN, Limits, PROBE_DEADLINE_MS, PROTOCOL};
+
+/// The longest path that the kernel takes.
+const MAX_PATH: usize = 4096;
+
+/// The smallest and the largest file system that a profile can ask for behind /out.
+const OUT_BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 40;
+
+/// The most by which the kernel rounds the size of a memory file system: its pages.
+const MOST_PAGE: u64 = 64 * 1024;
+
+/// Checks what was asked and how it was answered, of the run or of a control with
+/// these relaxations.
+pub fn check(
+    evidence: &Evidence,
+    challenge: &Challenge,
+    heard: &Heard,
+    relaxations: &[Relaxation],
+) -> Result<(), String> {
+    asked(evidence, challenge)?;
+    limits(evidence, &challenge.limits)?;
+    greeted(evidence, challenge, heard, relaxations)?;
+    ended(evidence, heard)
+}
+
+/// Every field of the challenge that the evidence does not say itself.
+fn asked(evidence: &Evidence, challenge: &Challenge) -> Result<(), String> {
+    let longest = u128::from(LONGEST_RUN) * 1000;
+    let left = u128::from(challenge.overall_deadline_ms);
+    let fits = [
+        ("protocol", challenge.protocol == PROTOCOL),
+        ("nonce", is_hex_of_32_bytes(&challenge.nonce)),
+        ("phases", challenge.phases == [Phase::Engine, Phase::Locked]),
+        (
+            "probe_deadline_ms",
+            challenge.probe_deadline_ms == PROBE_DEADLINE_MS,
+        ),
+        ("overall_deadline_ms", (1..=longest).contains(&left)),
+        ("env_canary", is_variable(&challenge.env_canary)),
+        ("host_canary", is_path(&challenge.host_canary)),
+    ];
+    match fits.iter().find(|(_, fits)| !fits) {
+        Some((name, _)) => Err(format!(
+            "the challenge's {name} is none that tki-attest {} sends",
+            evidence.tool.version
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The name of a variable that only a control sets.
+fn is_variable(name: &str) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let random = name.strip_prefix(ENV_CANARY);
+    random.is_some_and(|random| random.len() == 8 && random.bytes().all(is_hex))
+}
+
+/// An absolute path, without a way up and without anything that is not text.
+fn is_path(path: &str) -> bool {
+    let is_plain = |part: &str| !matches!(part, "" | "." | "..");
+    let below = path.strip_prefix('/');
+    path.len() < MAX_PATH
+        && !path.contains(char::is_control)
+        && below.is_some_and(|below| below.split('/').all(is_plain))
+}
+
+/// The limits to run into are those that were set. One that control groups could not
+/// carry is carried by a resource limit.
+fn limits(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
+    let declared = &evidence.sandbox.declared;
+    let ulimit = |name: &str| {
+        let found = declared.ulimits.iter().find(|limit| limit.name == name);
+        found.map_or(0, |limit| limit.soft)
+    };
+    let pids = match declared.pids_limit {
+        0 => ulimit("nproc"),
+        most => most,
+    };
+    let memory = match declared.memory_bytes {
+        0 => ulimit("as").saturating_sub(ADDRESS_SPACE),
+        most => most,
+    };
+    let period = match declared.cpu_period_us {
+        0 => CPU_PERIOD_US,
+        period => period,
+    };
+    let is = |asked: u64, set: i64| u64::try_from(set) == Ok(asked);
+    let fits = [
+        ("pids", is(asked.pids.into(), pids)),
+        ("memory_bytes", is(asked.memory_bytes, memory)),
+        ("tmp_bytes", Some(asked.tmp_bytes) == size_of_tmp(declared)),
+        ("nofile", is(asked.nofile.into(), ulimit("nofile"))),
+        ("cpu_period_us", is(asked.cpu_period_us.into(), period)),
+        (
+            "cpu_quota_us",
+            is(asked.cpu_quota_us.into(), declared.cpu_quota_us),
+        ),
+        // A plain directory of the host has no size of its own.
+        (
+            "out_bytes",
+            asked.out_bytes == 0 || OUT_BYTES.contains(&asked.out_bytes),
+        ),
+    ];
+    match fits.iter().find(|(_, fits)| !fits) {
+        Some((name, _)) => Err(format!("it was asked with another limit, {name}")),
+        None => Ok(()),
+    }
+}
+
+/// The size that /tmp was asked to have.
+fn size_of_tmp(settings: &Settings) -> Option<u64> {
+    let tmp = settings.tmpfs.iter().find(|tmpfs| tmpfs.target == "/tmp")?;
+    let mut words = tmp.options.split(',');
+    words.find_map(|word| word.strip_prefix("size=")?.parse().ok())
+}
+
+/// The size of /out in the run's challenge is that of what stood behind it.
+pub fn check_out(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
+    let backing = &evidence.sandbox.out_backing.kind;
+    if (backing == "tmpfs") != (asked.out_bytes > 0) {
+        return Err(format!("it was asked with another /out than a {backing}"));
+    }
+    match mounted_out(&evidence.raw.mountinfo) {
+        Some(size) if backing == "tmpfs" && size.abs_diff(asked.out_bytes) >= MOST_PAGE => {
+            Err("it was asked with another size of /out than it has".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The size of /out in a mount table, if the kernel shows one.
+fn mounted_out(table: &str) -> Option<u64> {
+    let mounts = facts::mounts(table).ok()?;
+    let out = mounts.iter().rev().find(|m| m.mount_point == "/out")?;
+    let mut words = out.super_options.split(',');
+    let size = words.find_map(|word| word.strip_prefix("size="))?;
+    size.strip_suffix('k')?
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
+}
+
+/// The inspector is of the version that asked, and misses what its own texts show to
+/// be missing.
+fn greeted(
+    evidence: &Evidence,
+    challenge: &Challenge,
+    heard: &Heard,
+    relaxations: &[Relaxation],
+) -> Result<(), String> {
+    let hello = &heard.hello;
+    if hello.version != evidence.tool.version {
+        return Err("the inspector is of another version than the tool".into());
+    }
+    if challenge.accept_missing != hello.missing {
+        return Err("it was let off other invariants than it misses".into());
+    }
+    // The interface comes after the greeting.
+    let later = relaxations.contains(&Relaxation::Interface);
+    let shown = missing(&heard.raw);
+    let shown = shown.filter(|name| !(later && *name == "network-none"));
+    if !shown.eq(hello.missing.iter().map(String::as_str)) {
+        return Err("the inspector misses other invariants than its texts show".into());
+    }
+    Ok(())
+}
+
+/// Invariants of the sandbox that do not hold by these texts, as the inspector's
+/// self-check names and orders them. Without the structural ones it says nothing.
+fn missing(raw: &RawFacts) -> impl Iterator<Item = &'static str> {
+    let mounts = facts::mounts(&raw.mountinfo).unwrap_or_default();
+    let read_only = |point: &str| {
+        let found = mounts.iter().rev().find(|m| m.mount_point == point);
+        found.is_some_and(facts::Mount::is_read_only)
+    };
+    let field = |name: &str| facts::status_field(&raw.proc_self_status, name);
+    let is_zero = |bits: &str| bits.bytes().all(|bit| bit == b'0');
+    let sets = &facts::CAPABILITY_SETS;
+    let holds = [
+        ("in-read-only", read_only("/in")),
+        ("rootfs-read-only", read_only("/")),
+        (
+            "network-none",
+            facts::interfaces(&raw.proc_net_dev) == ["lo"],
+        ),
+        (
+            "non-root",
+            field("Uid").is_some_and(|ids| ids.split_whitespace().all(|id| id != "0")),
+        ),
+        (
+            "no-capabilities",
+            sets.iter().all(|set| field(set).is_some_and(is_zero)),
+        ),
+        ("no-new-privs", field("NoNewPrivs") == Some("1")),
+        ("seccomp-filter", field("Seccomp") == Some("2")),
+    ];
+    let missing = holds.into_iter().filter(|(_, holds)| !holds);
+    missing.map(|(name, _)| name)
+}
+
+/// It took some time, and no longer than the run.
+fn ended(evidence: &Evidence, heard: &Heard) -> Result<(), String> {
+    let times = parse_rfc3339(&evidence.started).zip(parse_rfc3339(&evidence.finished));
+    let (started, finished) = times.ok_or("it is not known how long the run took")?;
+    // Both are rounded down to a second.
+    let most = finished.saturating_sub(started).saturating_add(1);
+    let most = most.saturating_mul(1_000_000);
+    match heard.elapsed_us {
+        0 => Err("it took no time".into()),
+        took if took > most => Err("it took longer than the run".into()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canaries_have_one_form() {
+        assert!(is_variable("TKI_CANARY_0123cdef"));
+        for wrong in ["", "TKI_CANARY_", "TKI_CANARY_0123CDEF", "X_0123cdef"] {
+            assert!(!is_variable(wrong), "{wrong}");
+        }
+        for path in ["/usr/bin/tki-attest", "/a b/tki-attest (deleted)"] {
+            assert!(is_path(path), "{path}");
+        }
+        for wrong in ["", "/", "a", "/a/../b", "/a//b", "/a/", "/a\u{1b}[2J"] {
+            assert!(!is_path(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_size_of_out_is_read_as_the_kernel_writes_it() {
+        let line = "36 35 0:31 /out /out rw,nosuid - tmpfs tki rw,size=2048k,mode=755\n";
+        assert_eq!(mounted_out(line), Some(2048 * 1024));
+        assert_eq!(mounted_out(&line.replace("size=2048k,", "")), None);
+        assert_eq!(
+            mounted_out(&line.replace("2048k", "99999999999999999999k")),
+            None
+        );
+    }
+}
