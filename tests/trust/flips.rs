@@ -27,6 +27,7 @@ fn load(base: &Base) -> (Bundle, BTreeMap<String, Vec<u8>>, Inputs) {
         allowed_signers: Some((AllowedSigners::parse(&list).unwrap(), String::new())),
         request: Some(Request::parse(&fs::read(base.request()).unwrap()).unwrap()),
         require_assurance: Some(Assurance::SignedFresh),
+        evidence_only: false,
         ..default_inputs()
     };
     let bundle = Bundle {
