@@ -397,3 +397,45 @@ fn a_missing_venue_is_a_usage_error_and_nothing_is_made() {
         nothing_written(&out);
     }
 }
+
+/// Engines apply the last of two profiles, and read both back.
+#[test]
+fn a_security_option_that_nobody_asked_for_is_no_attestation() {
+    let _engine = shared_engine();
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 4] = [
+        ("seccomp=unconfined", |body| {
+            add_option(body, "seccomp=unconfined")
+        }),
+        ("seccomp:unconfined", |body| {
+            add_option(body, "seccomp:unconfined")
+        }),
+        ("label=disable", |body| add_option(body, "label=disable")),
+        ("group-add", |body| {
+            body["HostConfig"]["GroupAdd"] = serde_json::json!(["58714"])
+        }),
+    ];
+    for (name, change) in changes {
+        let proxy = Proxy::with(move |request| match request.is_create() {
+            true => Reaction::Ask(change),
+            false => Reaction::Pass,
+        });
+        let out = tempfile::tempdir().unwrap();
+        let said = attest(out.path(), &["--venue", "vps", "--host", &proxy.host()]);
+        assert_ne!(said.status, 0, "{name}: {said:?}");
+        assert!(
+            !said.stdout.contains("SANDBOX_ATTESTED "),
+            "{name}: {said:?}"
+        );
+        assert!(proxy.count(|request| request.is_create()) > 0, "{name}");
+        // What was seen is written down, and is no contradiction.
+        let evidence = read_json(&evidence_in(out.path()));
+        let options = &evidence["sandbox"]["configured"]["security_options"];
+        assert_ne!(options.as_array().unwrap().len(), 0, "{name}");
+    }
+}
+
+fn add_option(body: &mut Value, option: &str) {
+    let options = body["HostConfig"]["SecurityOpt"].as_array_mut().unwrap();
+    options.push(option.into());
+}

@@ -9,6 +9,8 @@ mod canonical;
 mod controls;
 /// Every field edited alone, with the old stamp and with a new one.
 mod edits;
+/// A container, a conversation, times and names that no run has.
+mod forged;
 /// What the verifier brings along: image, profile, matrix, several bundles.
 mod inputs;
 /// What is not evidence at all.

@@ -55,6 +55,11 @@ impl Base {
     fn inputs(&self, with_signers: bool, with_request: bool) -> Inputs {
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let (image, finished) = (&self.evidence["image"], text(&self.evidence["finished"]));
+        // An exec gate may have extended the profile; what it was before counts.
+        let profile = match text(&self.evidence["sandbox"]["gate"]["plain_profile"]) {
+            plain if plain.is_empty() => text(&self.evidence["seccomp_sha256"]),
+            plain => stamp::sha256_hex(plain.as_bytes()),
+        };
         let layers = image["diff_ids"].as_array().expect("layers").iter();
         Inputs {
             allowed_signers: with_signers.then(|| {
@@ -74,6 +79,7 @@ impl Base {
                 }),
                 seccomp: Vec::new(),
             },
+            seccomp_sha256: Some(profile),
             ..Inputs::default()
         }
     }

@@ -84,6 +84,8 @@ pub enum Reaction {
     Pass,
     /// The engine answers, and nobody hears it.
     Lose,
+    /// The engine is asked something else: the request's JSON is changed on the way.
+    Ask(fn(&mut serde_json::Value)),
     /// The engine answers, and its JSON is changed on the way.
     Rewrite(fn(&mut serde_json::Value)),
     /// The proxy answers with this status and body.
@@ -226,6 +228,7 @@ impl Shared {
         match (self.hook)(&request) {
             Reaction::Pass => self.pass(client, &head, &rest),
             Reaction::Lose => self.lose(client, &head, &rest),
+            Reaction::Ask(change) => self.ask(client, &head, &rest, change),
             Reaction::Rewrite(change) => self.rewrite(client, &head, change),
             Reaction::Answer(status, body) => answer(&mut client, status, body),
             Reaction::Raw(bytes) => client.write_all(bytes),
@@ -258,13 +261,28 @@ impl Shared {
         down.map(drop)
     }
 
+    fn ask(
+        &self,
+        mut client: UnixStream,
+        head: &str,
+        rest: &[u8],
+        change: fn(&mut serde_json::Value),
+    ) -> io::Result<()> {
+        let mut value = serde_json::from_slice(&read_body(&mut client, head, rest)?)?;
+        change(&mut value);
+        let body = value.to_string();
+        let is_length = |line: &str| line.to_lowercase().starts_with("content-length:");
+        let lines = head
+            .trim_end()
+            .split("\r\n")
+            .filter(|line| !is_length(line));
+        let head = lines.collect::<Vec<_>>().join("\r\n");
+        let head = format!("{head}\r\nContent-Length: {}\r\n\r\n", body.len());
+        self.pass(client, &head, body.as_bytes())
+    }
+
     fn lose(&self, mut client: UnixStream, head: &str, rest: &[u8]) -> io::Result<()> {
-        let length = head.to_lowercase();
-        let length = length.split("content-length: ").nth(1);
-        let length = length.and_then(|rest| rest.split("\r\n").next()?.parse().ok());
-        let mut body = rest.to_vec();
-        body.resize(length.unwrap_or(0).max(rest.len()), 0);
-        client.read_exact(&mut body[rest.len()..])?;
+        let body = read_body(&mut client, head, rest)?;
         let mut engine = UnixStream::connect(&self.engine)?;
         let head = head.replacen("\r\n", "\r\nConnection: close\r\n", 1);
         engine.write_all(head.as_bytes())?;
@@ -305,6 +323,17 @@ fn read_head(client: &mut UnixStream) -> io::Result<(String, Vec<u8>)> {
             count => bytes.extend_from_slice(&buffer[..count]),
         }
     }
+}
+
+/// The body of a request, of which a part has been read.
+fn read_body(client: &mut UnixStream, head: &str, rest: &[u8]) -> io::Result<Vec<u8>> {
+    let length = head.to_lowercase();
+    let length = length.split("content-length: ").nth(1);
+    let length = length.and_then(|rest| rest.split("\r\n").next()?.parse().ok());
+    let mut body = rest.to_vec();
+    body.resize(length.unwrap_or(0).max(rest.len()), 0);
+    client.read_exact(&mut body[rest.len()..])?;
+    Ok(body)
 }
 
 fn parse(head: &str) -> Option<Request> {

@@ -33,15 +33,20 @@ fn real() -> &'static Path {
 }
 
 /// A copy of that evidence, to be changed and verified.
-struct Forgery {
+pub(super) struct Forgery {
     _folder: tempfile::TempDir,
-    path: PathBuf,
-    value: Value,
+    pub(super) path: PathBuf,
+    pub(super) value: Value,
 }
 
 impl Forgery {
-    fn new() -> Self {
-        let (folder, path) = copy_of(real());
+    pub(super) fn new() -> Self {
+        Self::of(real())
+    }
+
+    /// A copy of this evidence.
+    pub(super) fn of(real: &Path) -> Self {
+        let (folder, path) = copy_of(real);
         Self {
             value: read_json(&path),
             path,
@@ -49,18 +54,18 @@ impl Forgery {
         }
     }
 
-    fn control(&mut self, name: &str) -> &mut Value {
+    pub(super) fn control(&mut self, name: &str) -> &mut Value {
         let controls = self.value["controls"].as_array_mut().unwrap();
         let found = controls.iter_mut().find(|c| c["control"] == name);
         found.unwrap_or_else(|| panic!("{name} is no control"))
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(super) fn file(&self, name: &str) -> PathBuf {
         self.path.with_extension("").join(name)
     }
 
     /// The lines of a conversation: greeting, challenge, the rest.
-    fn lines(&self, name: &str) -> Vec<Value> {
+    pub(super) fn lines(&self, name: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.file(name)).unwrap();
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -68,16 +73,24 @@ impl Forgery {
     }
 
     /// Writes a conversation and makes its digest again.
-    fn write(&mut self, name: &str, lines: &[Value]) {
+    pub(super) fn write(&mut self, name: &str, lines: &[Value]) {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        fs::write(self.file(name), &text).unwrap();
+        self.write_file(name, text.as_bytes());
+    }
+
+    /// Writes an artifact and makes its digest again.
+    pub(super) fn write_file(&mut self, name: &str, bytes: &[u8]) {
+        fs::write(self.file(name), bytes).unwrap();
         let artifacts = self.value["artifacts"].as_array_mut().unwrap();
-        let entry = artifacts
-            .iter_mut()
-            .find(|a| a["path"].as_str().unwrap().ends_with(&format!("/{name}")));
-        let entry = entry.unwrap();
-        entry["sha256"] = stamp::sha256_hex(text.as_bytes()).into();
-        entry["bytes"] = text.len().into();
+        let entry = artifacts.iter_mut().find(|a| is_called(a, name)).unwrap();
+        entry["sha256"] = stamp::sha256_hex(bytes).into();
+        entry["bytes"] = bytes.len().into();
+    }
+
+    /// Leaves an artifact out.
+    fn unlist(&mut self, name: &str) {
+        let artifacts = self.value["artifacts"].as_array_mut().unwrap();
+        artifacts.retain(|artifact| !is_called(artifact, name));
     }
 
     fn set_nonce(lines: &mut [Value], nonce: &Value) {
@@ -86,7 +99,7 @@ impl Forgery {
     }
 
     /// Derives everything again, as a forger would.
-    fn derive(&mut self) {
+    pub(super) fn derive(&mut self) {
         let mut evidence: Evidence = serde_json::from_value(self.value.take()).unwrap();
         derive::derive(&mut evidence, &Matrix::rev4());
         self.value = serde_json::to_value(&evidence).unwrap();
@@ -94,12 +107,18 @@ impl Forgery {
 
     /// EV-CONTROLS, and only it or what follows from it, refuses the forgery.
     #[track_caller]
-    fn refused(mut self, status: i32, wanted: &str) {
+    fn refused(self, status: i32, wanted: &str) {
+        self.refused_by("EV-CONTROLS", status, wanted);
+    }
+
+    /// This step, and only it or what follows from it, refuses the forgery.
+    #[track_caller]
+    pub(super) fn refused_by(mut self, code: &str, status: i32, wanted: &str) {
         self.derive();
         write_restamped(&self.path, self.value);
         let said = verify(&self.path, &["--require-artifacts"]);
         assert_eq!(said.status, status, "{said:?}");
-        let step = said.stdout.lines().find(|l| l.contains("EV-CONTROLS"));
+        let step = said.stdout.lines().find(|l| l.contains(code));
         let step = step.unwrap();
         let outcome = if status == 1 { "FALSE" } else { "BLOCKED" };
         assert!(
@@ -109,9 +128,14 @@ impl Forgery {
         let others = said
             .stdout
             .lines()
-            .filter(|line| line.starts_with("FALSE") && !line.contains("EV-CONTROLS"));
+            .filter(|line| line.starts_with("FALSE") && !line.contains(code));
         assert_eq!(others.count(), 0, "{said:?}");
     }
+}
+
+fn is_called(artifact: &Value, name: &str) -> bool {
+    let path = artifact["path"].as_str().unwrap();
+    path.ends_with(&format!("/{name}"))
 }
 
 #[test]
@@ -166,10 +190,7 @@ fn a_conversation_is_not_used_twice() {
     let mut forged = Forgery::new();
     let path = forged.control("suid-file")["artifact_path"].clone();
     forged.control("hostname")["artifact_path"] = path;
-    forged.refused(
-        1,
-        "hostname: it belongs to another run or to another control",
-    );
+    forged.refused_by("EV-ARTIFACTS", 1, "is not among the artifacts");
 }
 
 /// The run's own words, cut down to what the control was asked.
@@ -197,16 +218,25 @@ fn the_runs_own_conversation_is_no_control() {
     let mut forged = Forgery::new();
     let path = forged.value["probes"][0]["artifact_path"].clone();
     forged.control("cpu")["artifact_path"] = path;
+    forged.refused_by("EV-ARTIFACTS", 1, "is not among the artifacts");
+    let mut forged = Forgery::new();
+    let lines = forged.lines("transcript.ndjson");
+    forged.write("control-cpu.ndjson", &lines);
     forged.refused(1, "cpu: the inspector was asked something else");
 }
 
 #[test]
 fn a_control_cannot_be_left_out_or_renamed() {
     let mut forged = Forgery::new();
-    forged.value["controls"].as_array_mut().unwrap().remove(3);
+    let gone = forged.value["controls"].as_array_mut().unwrap().remove(3);
+    let name = gone["control"].as_str().unwrap();
+    forged.unlist(&format!("control-{name}.ndjson"));
     forged.refused(3, "not exactly the known controls");
     let mut forged = Forgery::new();
+    let path = forged.control("memory")["artifact_path"].clone();
+    forged.control("cpu")["artifact_path"] = path;
     forged.control("cpu")["control"] = "memory".into();
+    forged.unlist("control-cpu.ndjson");
     forged.refused(3, "not exactly the known controls");
 }
 
