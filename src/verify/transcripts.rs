@@ -152,13 +152,13 @@ pub fn compare_controls<'a>(
         {
             return wrong("it was asked with other limits or canaries than the run");
         }
+        if challenge.nonce != control_nonce(&nonce, control.name) {
+            return wrong("it belongs to another run or to another control");
+        }
         terms::check(evidence, &challenge, &heard, control.relaxations)
             .map_err(|why| format!("{}: {why}", control.name))?;
         if heard.raw.proc_version != evidence.raw.proc_version {
             return wrong("it ran on another kernel than the run");
-        }
-        if challenge.nonce != control_nonce(&nonce, control.name) {
-            return wrong("it belongs to another run or to another control");
         }
         // Another nonce in the same words: no two inspectors see and take the
         // same to the microsecond.

@@ -138,7 +138,7 @@ fn a_directory_is_verified_one_line_each_and_the_worst_decides() {
         command
             .arg("verify")
             .arg(folder.path())
-            .args(["--jobs", jobs]);
+            .args(["--jobs", jobs, "--evidence-only"]);
         run(command.args(more))
     };
     verify("2", &[]).failed(3, "evidence.none");
