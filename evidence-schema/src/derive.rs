@@ -3,9 +3,10 @@
 
 use crate::calibrate;
 use crate::catalogue::{self, ProbeSpec};
+use crate::coherent::is_own_image;
 use crate::evidence::{
-    ControlResult, Evidence, Holdings, Inventory, MatrixRow, ProbeResult, RawFacts, Status,
-    Summary, SyscallLayers, Verdict, Witnesses,
+    ControlResult, Evidence, Holdings, ImageIdentity, Inventory, MatrixRow, ProbeResult, RawFacts,
+    Status, Summary, SyscallLayers, Verdict, Witnesses,
 };
 use crate::judge::profile::Calls;
 use crate::judge::{self, Sweeps, Texts};
@@ -84,8 +85,9 @@ fn follows(
     }
 }
 
-/// Nothing but our own image changed.
-pub fn unchanged(inventory: &Inventory) -> bool {
+/// Nothing changed but that our own image was added. An image that lost its tag to it is
+/// still there.
+pub fn unchanged(inventory: &Inventory, own: &ImageIdentity) -> bool {
     // Taken apart by name, so that no kind of holding can be forgotten here.
     let Holdings {
         containers,
@@ -94,15 +96,14 @@ pub fn unchanged(inventory: &Inventory) -> bool {
         images,
     } = &inventory.before;
     let after = &inventory.after;
-    let own: BTreeSet<&String> = inventory.own_images.iter().collect();
-    let foreign = |image: &&String| !own.contains(image);
+    let held: BTreeSet<&String> = images.iter().collect();
+    let (kept, added): (Vec<&String>, Vec<&String>) =
+        after.images.iter().partition(|image| held.contains(image));
     *containers == after.containers
         && *networks == after.networks
         && *volumes == after.volumes
-        && images
-            .iter()
-            .filter(foreign)
-            .eq(after.images.iter().filter(foreign))
+        && images.iter().eq(kept)
+        && added.iter().all(|image| is_own_image(own, image))
 }
 
 /// Counts verdicts of the required probes. A missing probe is UNPROVEN.
@@ -348,7 +349,7 @@ pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
     let syscalls = marks(evidence, &mut probes);
     let run = without_gate(evidence);
     let controls = calibrate::calibrate(&mut probes, &evidence.controls, &run);
-    let unchanged = unchanged(&evidence.inventory);
+    let unchanged = unchanged(&evidence.inventory, &evidence.image);
     let mut derived = Derived {
         witnesses: witness::witnesses(
             &evidence.raw,

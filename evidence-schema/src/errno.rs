@@ -158,6 +158,23 @@ fn look_up(table: &[(i32, &str)], number: i32, prefix: &str) -> String {
     }
 }
 
+fn is_known(table: &[(i32, &str)], name: &str, prefix: &str) -> bool {
+    table.iter().any(|(_, known)| *known == name)
+        || name
+            .strip_prefix(prefix)
+            .is_some_and(|number| number.parse::<u16>().is_ok())
+}
+
+/// Whether [`name`] gives this name to a number.
+pub fn is_errno(name: &str) -> bool {
+    is_known(ERRNOS, name, "ERRNO_")
+}
+
+/// Whether [`signal_name`] gives this name to a number.
+pub fn is_signal(name: &str) -> bool {
+    is_known(SIGNALS, name, "SIGNAL_")
+}
+
 /// The name of an errno, or `ERRNO_<n>` for one that has none.
 pub fn name(number: i32) -> String {
     look_up(ERRNOS, number, "ERRNO_")

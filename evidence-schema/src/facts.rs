@@ -50,6 +50,14 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 /// One line of `/proc/self/mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount<'a> {
+    /// Its number.
+    pub id: &'a str,
+    /// The number of the mount that it is mounted on.
+    pub parent: &'a str,
+    /// The device of its file system, `major:minor`.
+    pub device: &'a str,
+    /// What was mounted: a device, or any name.
+    pub source: &'a str,
     /// The path within the mounted file system that is its root here.
     pub root: Cow<'a, str>,
     /// Where it is mounted.
@@ -104,9 +112,9 @@ pub fn mounts(mountinfo: &str) -> Result<Vec<Mount<'_>>, BadLine> {
 fn mount(line: &str) -> Option<Mount<'_>> {
     // A lone hyphen ends the mount's own fields, of which there are at least six.
     let mut fields = parts(line, b' ');
-    fields.next()?;
+    let id = fields.next()?;
     let mut own = || fields.next().filter(|field| *field != "-");
-    let (_, _) = (own()?, own()?);
+    let (parent, device) = (own()?, own()?);
     let (root, mount_point, options) = (unescape(own()?)?, unescape(own()?)?, own()?);
     let mut shared = false;
     loop {
@@ -115,7 +123,7 @@ fn mount(line: &str) -> Option<Mount<'_>> {
             field => shared |= field.starts_with("shared:"),
         }
     }
-    let (fs_type, super_options) = (fields.next()?, fields.nth(1)?);
+    let (fs_type, source, super_options) = (fields.next()?, fields.next()?, fields.next()?);
     let mut flags = [false; FLAGS.len()];
     for option in parts(options, b',') {
         if let Some(flag) = FLAGS.iter().position(|flag| *flag == option) {
@@ -123,6 +131,10 @@ fn mount(line: &str) -> Option<Mount<'_>> {
         }
     }
     Some(Mount {
+        id,
+        parent,
+        device,
+        source,
         root,
         mount_point,
         options,

@@ -51,6 +51,8 @@ pub mod binding;
 #[cfg(feature = "std")]
 pub mod calibrate;
 #[cfg(feature = "std")]
+pub mod coherent;
+#[cfg(feature = "std")]
 pub mod derive;
 #[cfg(feature = "std")]
 pub mod evidence;

@@ -4,7 +4,9 @@
 
 use crate::catalogue;
 use crate::derive::{probe_result, results, unchanged};
-use crate::evidence::{Holdings, Inventory, NamedFact, ProbeResult, RawFacts, Verdict, Witness};
+use crate::evidence::{
+    Holdings, ImageIdentity, Inventory, NamedFact, ProbeResult, RawFacts, Verdict, Witness,
+};
 use crate::judge::{Sweeps, Texts, actual, errno_or_exit};
 use crate::matrix::Matrix;
 use crate::observation::{Observation, Phase, State};
@@ -82,12 +84,19 @@ fn images_of_an_inventory() {
             ..Holdings::default()
         };
         let (own, others) = (names(MANY), vec!["x".to_owned(); MANY]);
-        unchanged(&Inventory {
-            before: held([own.clone(), others.clone()].concat()),
+        let image = ImageIdentity {
+            manifest_digest: String::new(),
+            config_digest: String::new(),
+            diff_ids: Vec::new(),
+            engine_reported_id: own[0].clone(),
+        };
+        let inventory = Inventory {
+            before: held([others.clone(), own.clone()].concat()),
             after: held([others, own.clone()].concat()),
             own_images: own,
             unchanged: true,
-        })
+        };
+        unchanged(&inventory, &image)
     });
     assert!(same);
 }

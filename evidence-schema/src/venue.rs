@@ -1,6 +1,7 @@
 //! Venue rules: what a claimed venue needs, and what contradicts it. The rules
 //! are data (`venues.toml`), which a verifying party may replace.
 
+use crate::coherent;
 use crate::evidence::{Evidence, Runtime, VenueFacts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -264,6 +265,17 @@ pub fn proofs(facts: &VenueFacts) -> [(&'static str, &'static str, &str); 2] {
 pub fn signs_by(evidence: &Evidence, rules: &VenueRules) -> Vec<String> {
     let (facts, Runtime { kernel, .. }) = (&evidence.venue_facts, &evidence.runtime);
     let mut lines = rules.against(&evidence.venue, facts, kernel);
+    // What the sandbox itself ran on counts, whatever the engine calls it.
+    let release = coherent::release(&evidence.raw.proc_version);
+    if let Some(release) = release.filter(|release| release != kernel) {
+        let found = rules.against(&evidence.venue, facts, release);
+        lines.extend(
+            found
+                .into_iter()
+                .filter(|line| !lines.contains(line))
+                .collect::<Vec<_>>(),
+        );
+    }
     // The facts themselves are this tool's own word, whatever came along.
     if facts.tier != "self-reported" {
         lines.push(format!("tier is {:?}, and nothing shows it", facts.tier));

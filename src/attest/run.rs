@@ -133,13 +133,8 @@ pub fn attest(
         Some(id) => id,
         None => load_image(engine.as_mut(), plan.image, &names)?,
     };
-    let mut own_images: Vec<String> = around
-        .tagged
-        .into_iter()
-        .chain([image_id.clone()])
-        .collect();
-    own_images.sort();
-    own_images.dedup();
+    // An image that loses its tag to ours stays on the engine, and is not ours.
+    let own_images = vec![image_id.clone()];
 
     progress.stage("launch");
     // A quota beyond what the host has would be no limit, and never be seen.

@@ -25,6 +25,7 @@ pub const ORDER: &[&str] = &[
     "EV-SECCOMP",
     "EV-CONTAINER",
     "EV-SANDBOX",
+    "EV-TEXTS",
     "EV-WITNESSES",
     "EV-OUTSIDE",
     "EV-INVENTORY",

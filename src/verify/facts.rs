@@ -4,8 +4,9 @@ use crate::verify::Outcome;
 use crate::verify::checks::Checks;
 use std::borrow::Cow;
 use tki_evidence::catalogue;
+use tki_evidence::coherent::{self, Contradiction};
 use tki_evidence::derive::{self, Derived};
-use tki_evidence::evidence::{Evidence, OutsideFacts, ProbeResult, Status, Verdict};
+use tki_evidence::evidence::{Evidence, ProbeResult, Status, Verdict};
 use tki_evidence::matrix::Matrix;
 
 /// Every fact that two witnesses share.
@@ -50,41 +51,42 @@ pub fn witnesses(checks: &mut Checks, evidence: &Evidence) {
 /// The host's own view; where it could not be had, nothing stands in for it.
 pub fn outside(checks: &mut Checks, evidence: &Evidence) {
     let view = &evidence.witnesses.outside;
-    let nothing = evidence.raw.outside == OutsideFacts::default();
-    let (outcome, got) = match (view.available, nothing) {
-        (true, false) => (Outcome::Ok, format!("{} facts", view.facts.len())),
-        (true, true) => (
-            Outcome::False,
-            "it is said to be there, and is empty".into(),
-        ),
-        (false, true) => (Outcome::NotChecked, view.source.clone()),
-        (false, false) => (
-            Outcome::False,
-            "it is said to be missing, and is there".into(),
-        ),
+    let found = coherent::outside(evidence);
+    let (outcome, got) = match view.available {
+        _ if !found.is_empty() => (Outcome::False, listed(&found)),
+        true => (Outcome::Ok, format!("{} facts", view.facts.len())),
+        false => (Outcome::NotChecked, view.source.clone()),
     };
     checks.add(
         "EV-OUTSIDE",
         outcome,
-        "the container as its host saw it",
+        "the container as its host saw it: the same process, and the same kernel's word on it",
         got,
-        "witnesses.outside",
+        "witnesses.outside, raw.outside",
         "run as root on the engine's own host if you need the host as a witness",
     );
 }
 
-/// Nothing but our own image changed on the engine.
+/// Contradictions in one line.
+pub fn listed(found: &[Contradiction]) -> String {
+    let lines: Vec<String> = found.iter().map(Contradiction::to_string).collect();
+    lines.join("; ")
+}
+
+/// Nothing changed on the engine but that our own image was added.
 pub fn inventory(checks: &mut Checks, evidence: &Evidence) {
-    let unchanged = derive::unchanged(&evidence.inventory);
-    let (outcome, got) = if unchanged {
-        (Outcome::Ok, "unchanged")
+    let found = coherent::inventory(evidence);
+    let (outcome, got) = if !found.is_empty() {
+        (Outcome::False, listed(&found))
+    } else if derive::unchanged(&evidence.inventory, &evidence.image) {
+        (Outcome::Ok, "unchanged".into())
     } else {
-        (Outcome::Blocked, "changed")
+        (Outcome::Blocked, "changed".into())
     };
     checks.add(
         "EV-INVENTORY",
         outcome,
-        "nothing but our own image changed on the engine",
+        "nothing changed on the engine but that our own image was added",
         got,
         "inventory",
         "something else changed on the engine at the same time: run again when it is quiet",

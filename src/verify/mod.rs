@@ -4,7 +4,7 @@
 //! [`version`] (who wrote it), [`artifacts`], [`transcripts`] with their [`terms`] and
 //! [`container`] (the files beside the evidence),
 //! [`answer`] (request, times), [`origin`] (image, profile, settings),
-//! [`facts`] (witnesses, verdicts), [`conclusions`] (controls, matrix, venue)
+//! [`texts`] (kernel texts), [`facts`] (witnesses, verdicts), [`conclusions`] (controls, matrix, venue)
 //! and [`demands`] (policy, assurance). [`bundle`] is what is verified,
 //! [`inputs`] what the verifier brings along, [`checks`] what was found so far,
 //! [`many`] many bundles at once.
@@ -23,6 +23,7 @@ pub mod origin;
 pub mod pipeline;
 pub mod seal;
 pub mod terms;
+pub mod texts;
 pub mod transcripts;
 pub mod version;
 

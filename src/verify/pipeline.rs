@@ -1,6 +1,7 @@
 //! The checks, in their order: envelope → signature → types → subjects →
 //! evidence bytes → strict parse → version → stamp → artifacts → request and times →
-//! image and profile → container and settings → witnesses → verdicts recomputed → controls → matrix →
+//! image and profile → container and settings → kernel texts → witnesses → verdicts
+//! recomputed → controls → matrix →
 //! venue → policy → decision.
 //!
 //! Nothing in the file is believed that can be computed again: what the
@@ -16,7 +17,9 @@ use crate::verify::checks::{Checks, truth};
 use crate::verify::seal::{self, Seal};
 use crate::verify::transcripts::Run;
 use crate::verify::{Assurance, Bundle, Inputs, Outcome, Step, Verification};
-use crate::verify::{answer, conclusions, container, demands, facts, origin, transcripts, version};
+use crate::verify::{
+    answer, conclusions, container, demands, facts, origin, texts, transcripts, version,
+};
 use serde_json::Value;
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, MatrixRow, SCHEMA};
@@ -80,6 +83,7 @@ pub fn conclude(opened: &Opened, source: &Source, inputs: &Inputs) -> Verificati
     origin::seccomp(&mut checks, evidence, inputs);
     let deadline = container::container(&mut checks, evidence, loaded.as_ref());
     origin::sandbox(&mut checks, evidence, deadline);
+    texts::check(&mut checks, evidence);
     facts::witnesses(&mut checks, evidence);
     facts::outside(&mut checks, evidence);
     facts::inventory(&mut checks, evidence);
@@ -172,6 +176,7 @@ pub fn contradiction(verification: &Verification) -> Option<&Step> {
         "EV-TRANSCRIPT",
         "EV-TIME",
         "EV-CONTAINER",
+        "EV-TEXTS",
         "EV-DERIVED",
         "EV-CONTROLS",
     ];

@@ -1,0 +1,123 @@
+//! What is recorded of one container agrees with itself: the kernel's texts with
+//! each other, with what the probes read, with what the engine and the venue say.
+//! Pure: evidence → contradictions, each with the fields that contradict each
+//! other. A boundary that leaks is no contradiction: the probes find it.
+
+mod forms;
+mod gate;
+mod inventory;
+mod kernel;
+mod maps;
+mod mounts;
+mod namespaces;
+mod network;
+mod outside;
+mod readings;
+mod status;
+
+pub use inventory::{inventory, is_own_image};
+pub use kernel::{another_kernel, release};
+pub use outside::outside;
+pub use status::is_counter;
+
+use crate::evidence::Evidence;
+use crate::facts::{self, Mount};
+use crate::observation::{Observation, Phase};
+
+/// The most contradictions that are told: one is enough.
+const MOST: usize = 16;
+
+/// The most characters of a text that are shown.
+const SHOWN: usize = 80;
+
+/// Fields of evidence that cannot all be true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The fields.
+    pub fields: &'static str,
+    /// Why they cannot be.
+    pub why: String,
+}
+
+impl std::fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{}: {}", self.fields, self.why)
+    }
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Found(Vec<Contradiction>);
+
+impl Found {
+    /// This must hold.
+    fn must(&mut self, holds: bool, fields: &'static str, why: impl FnOnce() -> String) {
+        if !holds && self.0.len() < MOST {
+            self.0.push(Contradiction { fields, why: why() });
+        }
+    }
+
+    /// Both must be the same.
+    fn same(&mut self, one: &str, other: &str, fields: &'static str) {
+        self.must(one == other, fields, || {
+            format!("{} and {}", shown(one), shown(other))
+        });
+    }
+}
+
+/// The start of a text, quoted.
+fn shown(text: &str) -> String {
+    let start: String = text.chars().take(SHOWN).collect();
+    format!("{start:?}")
+}
+
+/// A number as the kernel writes it.
+fn number(text: &str) -> Option<u64> {
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| plain)
+}
+
+/// Everything that cannot be true of the kernel's texts, and of what is said
+/// about the kernel, the engine and the venue.
+pub fn texts(evidence: &Evidence) -> Vec<Contradiction> {
+    let mut found = Found::default();
+    let mounts = facts::mounts(&evidence.raw.mountinfo);
+    let mounts = mounts.unwrap_or_default();
+    kernel::check(&mut found, evidence, &mounts);
+    namespaces::check(&mut found, evidence);
+    status::check(&mut found, evidence);
+    network::check(&mut found, evidence);
+    mounts::check(&mut found, evidence, &mounts);
+    readings::check(&mut found, evidence, &mounts);
+    gate::check(&mut found, evidence);
+    forms::check(&mut found, evidence);
+    found.0
+}
+
+/// What was seen of one operation in one phase.
+fn seen<'a>(
+    evidence: &'a Evidence,
+    probe: &str,
+    operation: &str,
+    phase: Phase,
+) -> Option<&'a Observation> {
+    let probe = evidence.probes.iter().find(|one| one.probe_id == probe)?;
+    let mut seen = probe.observations.iter();
+    seen.find(|one| one.phase == phase && one.operation == operation)
+}
+
+/// What a probe read before the lock.
+fn reading<'a>(evidence: &'a Evidence, probe: &str, operation: &str) -> Option<&'a str> {
+    seen(evidence, probe, operation, Phase::Engine)?
+        .value
+        .as_deref()
+}
+
+/// The one mount at a place.
+fn mounted_at<'a, 'b>(mounts: &'a [Mount<'b>], point: &str) -> Option<&'a Mount<'b>> {
+    let mut found = mounts.iter().filter(|mount| mount.mount_point == point);
+    found.next().filter(|_| found.next().is_none())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! What the venue says about itself and the tool, in the form in which the tool writes
+//! it. Whether it is true nobody here can tell.
+
+use super::{Found, shown};
+use crate::evidence::Evidence;
+use std::collections::BTreeSet;
+
+/// Names of information that every inspector gives, before those of processors.
+const INFORMATION: &[&str] = &[
+    "kernel.osrelease",
+    "kernel.kptr_restrict",
+    "kernel.dmesg_restrict",
+    "kernel.io_uring_disabled",
+    "kernel.yama.ptrace_scope",
+    "kernel.unprivileged_bpf_disabled",
+    "user.max_user_namespaces",
+    "lsm.current",
+    "lsm.list",
+    "uid_map",
+    "gid_map",
+    "kallsyms",
+];
+
+/// The rest of the information.
+const PROCESSOR: &str = "cpu.vulnerability.";
+
+pub fn check(found: &mut Found, evidence: &Evidence) {
+    let (venue, runtime) = (&evidence.venue_facts, &evidence.runtime);
+    found.same(&evidence.tool.name, "tki-attest", "tool.name");
+    let is_hex = |text: &str, length: usize| {
+        text.len() == length
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    };
+    found.must(is_hex(&evidence.tool.sha256, 64), "tool.sha256", || {
+        shown(&evidence.tool.sha256)
+    });
+    let machine = &venue.machine_id_hmac;
+    found.must(
+        machine.is_empty() || is_hex(machine, 64),
+        "venue_facts.machine_id_hmac",
+        || shown(machine),
+    );
+    let boot: Vec<&str> = venue.boot_id.split('-').collect();
+    let lengths = [8, 4, 4, 4, 12];
+    let is_id = boot.len() == 5
+        && boot
+            .iter()
+            .zip(lengths)
+            .all(|(part, most)| is_hex(part, most));
+    found.must(
+        venue.boot_id.is_empty() || is_id,
+        "venue_facts.boot_id",
+        || shown(&venue.boot_id),
+    );
+    for (text, field) in [
+        (&venue.operating_system, "venue_facts.operating_system"),
+        (&venue.host_name, "venue_facts.host_name"),
+        (&venue.virtualisation, "venue_facts.virtualisation"),
+        (&venue.container, "venue_facts.container"),
+        (&venue.chassis, "venue_facts.chassis"),
+        (&runtime.engine_version, "runtime.engine_version"),
+        (&runtime.oci_runtime, "runtime.oci_runtime"),
+    ] {
+        found.must(is_line(text), field, || shown(text));
+    }
+    for option in &runtime.security_options {
+        found.must(is_line(option), "runtime.security_options", || {
+            shown(option)
+        });
+    }
+    let variables = &venue.ci_variables;
+    let plain = |b: u8| b.is_ascii_uppercase() || b == b'_';
+    let is_name = |name: &String| !name.is_empty() && name.bytes().all(plain);
+    let different: BTreeSet<&String> = variables.iter().collect();
+    let good = different.len() == variables.len() && variables.iter().all(is_name);
+    found.must(good, "venue_facts.ci_variables", || {
+        shown(&variables.join(","))
+    });
+    information(found, evidence);
+}
+
+/// One line that somebody can read.
+fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.chars().any(char::is_control)
+}
+
+/// Every piece of information once, in the order in which it is gathered.
+fn information(found: &mut Found, evidence: &Evidence) {
+    let mut names = evidence.information.iter().map(|one| one.name.as_str());
+    let fixed = INFORMATION.iter().all(|known| names.next() == Some(known));
+    let rest: Vec<&str> = names.collect();
+    let good = rest.iter().all(|name| name.starts_with(PROCESSOR));
+    let mut sorted = rest.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    found.must(
+        fixed && good && sorted.len() == rest.len(),
+        "information",
+        || "not what the inspector tells".into(),
+    );
+}

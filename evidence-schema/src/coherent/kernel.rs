@@ -1,0 +1,158 @@
+//! One kernel: what `/proc/version` says, what the engine and the venue say of it.
+
+use super::{Found, number, shown};
+use crate::evidence::{Evidence, RawFacts};
+use crate::facts::{self, Mount};
+
+/// Engines that this tool knows, and what goes with each: its OCI runtime, if there
+/// is only one.
+const ENGINES: &[(&str, Option<&str>)] = &[
+    ("docker", None),
+    ("podman", None),
+    ("embedded", Some("libcontainer")),
+    ("bwrap", Some("bwrap")),
+];
+
+/// The release that `/proc/version` names.
+pub fn release(proc_version: &str) -> Option<&str> {
+    let (release, _) = proc_version
+        .strip_prefix("Linux version ")?
+        .split_once(" (")?;
+    let plain = |c: char| c.is_ascii_graphic();
+    (!release.is_empty() && release.chars().all(plain)).then_some(release)
+}
+
+/// A release's first two numbers.
+pub fn version(release: &str) -> Option<(u64, u64)> {
+    let (major, rest) = release.split_once('.')?;
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    Some((number(major)?, number(&rest[..end])?))
+}
+
+/// Why two containers did not run on one kernel.
+pub fn another_kernel(run: &RawFacts, other: &RawFacts) -> bool {
+    run.proc_version != other.proc_version
+}
+
+pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
+    let (raw, runtime) = (&evidence.raw, &evidence.runtime);
+    const TEXT: &str = "raw.proc_version";
+    let one_line = raw.proc_version.matches('\n').count() == 1 && raw.proc_version.ends_with('\n');
+    let release = release(&raw.proc_version).filter(|_| one_line);
+    found.must(release.is_some(), TEXT, || shown(&raw.proc_version));
+    let release = release.unwrap_or_default();
+    // The sandbox shares its host's kernel: another is not what is attested.
+    found.same(release, &runtime.kernel, "raw.proc_version, runtime.kernel");
+    let is_here = evidence.witnesses.outside.available || is_local(&runtime.engine);
+    if is_here {
+        let fields = "runtime.kernel, venue_facts.kernel";
+        found.same(&runtime.kernel, &evidence.venue_facts.kernel, fields);
+    }
+    let told = |name: &str| evidence.information.iter().find(|one| one.name == name);
+    if let Some(told) = told("kernel.osrelease") {
+        let good = told.value == release || told.value.starts_with("unreadable: ");
+        found.must(good, "information, raw.proc_version", || shown(&told.value));
+    }
+    found.same(&runtime.os, "linux", "runtime.os");
+    found.same(&runtime.arch, "x86_64", "runtime.arch");
+    engine(found, evidence);
+    control_groups(found, evidence, mounts);
+}
+
+/// The engine that is part of this tool, or that it drives by itself.
+fn is_local(engine: &str) -> bool {
+    matches!(engine, "embedded" | "bwrap")
+}
+
+/// What the engine is called, and what goes with that.
+fn engine(found: &mut Found, evidence: &Evidence) {
+    let runtime = &evidence.runtime;
+    let known = ENGINES.iter().find(|(name, _)| *name == runtime.engine);
+    found.must(known.is_some(), "runtime.engine", || shown(&runtime.engine));
+    let called = format!("{} {}", runtime.engine, runtime.engine_version);
+    let venue = &evidence.venue_facts.engine;
+    found.same(
+        &called,
+        venue,
+        "runtime.engine, runtime.engine_version, venue_facts.engine",
+    );
+    if let Some((_, Some(only))) = known {
+        found.same(&runtime.oci_runtime, only, "runtime.oci_runtime");
+        found.same(&runtime.api_version, "", "runtime.api_version");
+        found.must(
+            runtime.security_options.is_empty(),
+            "runtime.security_options",
+            || "this engine has none".into(),
+        );
+    } else {
+        let parts = runtime.api_version.split_once('.');
+        let good = parts.is_some_and(|(a, b)| number(a).is_some() && number(b).is_some());
+        found.must(good, "runtime.api_version", || shown(&runtime.api_version));
+        let said = runtime
+            .security_options
+            .iter()
+            .any(|one| one == "name=rootless");
+        found.must(
+            said == runtime.rootless,
+            "runtime.rootless, runtime.security_options",
+            || format!("{} and {said}", runtime.rootless),
+        );
+    }
+    if runtime.engine == "embedded" {
+        let fields = "runtime.engine_version, tool.version";
+        found.same(&runtime.engine_version, &evidence.tool.version, fields);
+    }
+}
+
+/// The version of control groups, where the texts tell: hosts may have both, and
+/// then the limits are those of the first.
+fn control_groups(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
+    let (raw, version) = (&evidence.raw, evidence.runtime.cgroup_version.as_str());
+    let mut second = false;
+    let mut first = false;
+    let mut limits = false;
+    for line in raw.proc_self_cgroup.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (place, controllers, path) = (parts.next(), parts.next(), parts.next());
+        let good = place.and_then(number).is_some() && path.is_some_and(|p| p.starts_with('/'));
+        found.must(good, "raw.proc_self_cgroup", || shown(line));
+        match (place, controllers) {
+            (Some("0"), Some("")) => second = true,
+            (_, Some(names)) => {
+                first = true;
+                limits |= facts::parts(names, b',').any(|n| ["pids", "memory", "cpu"].contains(&n));
+            }
+            _ => {}
+        }
+    }
+    let good = match version {
+        "1" => first,
+        "2" => second && !limits,
+        // No group could be had, and so no limit by one.
+        "none" => no_limits(evidence),
+        _ => false,
+    };
+    found.must(
+        good && (first || second),
+        "runtime.cgroup_version, raw.proc_self_cgroup",
+        || format!("version {}", shown(version)),
+    );
+    let wrong = match version {
+        "1" => "cgroup2",
+        "2" => "cgroup",
+        _ => "",
+    };
+    let is_wrong = |m: &Mount| m.mount_point == "/sys/fs/cgroup" && m.fs_type == wrong;
+    found.must(
+        !mounts.iter().any(is_wrong),
+        "runtime.cgroup_version, raw.mountinfo",
+        || format!("version {version} and {wrong}"),
+    );
+}
+
+fn no_limits(evidence: &Evidence) -> bool {
+    let set = &evidence.sandbox.configured;
+    [set.pids_limit, set.memory_bytes, set.cpu_quota_us] == [0; 3]
+}

@@ -1,0 +1,25 @@
+//! Texts of one kernel agree with each other and with what is said beside them.
+
+use crate::verify::Outcome;
+use crate::verify::checks::Checks;
+use crate::verify::facts::listed;
+use tki_evidence::coherent;
+use tki_evidence::evidence::Evidence;
+
+/// What the inspector, the engine and the venue say can all be true of one kernel and
+/// one container.
+pub fn check(checks: &mut Checks, evidence: &Evidence) {
+    let found = coherent::texts(evidence);
+    let (outcome, got) = match found.is_empty() {
+        true => (Outcome::Ok, "they agree".to_owned()),
+        false => (Outcome::False, listed(&found)),
+    };
+    checks.add(
+        "EV-TEXTS",
+        outcome,
+        "kernel texts, readings and descriptions that can be of one container",
+        got,
+        "raw, probes, runtime, venue_facts, sandbox",
+        "no container is like that: reject it",
+    );
+}
