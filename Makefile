@@ -84,9 +84,9 @@ release:
 	cp target/$(TARGET)/release/tki-attest dist/tki-attest
 	cd dist && sha256sum tki-attest > tki-attest.sha256
 
-# Write the JSON Schemas again after a change of the types.
+# Write the JSON Schemas and the table of fields again after a change of the types.
 schema:
-	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-evidence --features std schema
+	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-evidence --features std -- schema fields
 
 clean:
 	cargo clean

@@ -11,6 +11,8 @@ mod controls;
 mod edits;
 /// A container, a conversation, times and names that no run has.
 mod forged;
+/// Edits that a generator makes, consistently in the whole bundle.
+mod generated;
 /// What the verifier brings along: image, profile, matrix, several bundles.
 mod inputs;
 /// What is not evidence at all.

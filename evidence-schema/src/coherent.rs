@@ -16,7 +16,7 @@ mod readings;
 mod status;
 
 pub use inventory::{inventory, is_own_image};
-pub use kernel::{another_kernel, release};
+pub use kernel::release;
 pub use outside::outside;
 pub use status::is_counter;
 

@@ -8,6 +8,7 @@ use crate::evidence::{
     ControlResult, Evidence, Holdings, ImageIdentity, Inventory, MatrixRow, ProbeResult, RawFacts,
     Status, Summary, SyscallLayers, Verdict, Witnesses,
 };
+use crate::fields;
 use crate::judge::profile::Calls;
 use crate::judge::{self, Sweeps, Texts};
 use crate::matrix::Matrix;
@@ -230,6 +231,7 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
             .to_owned(),
         "That the kernel has no bug through which the boundaries could be passed.".to_owned(),
         "That a later container gets the same settings: this is one container, once.".to_owned(),
+        fields::not_proven(),
     ];
     let exec = probes.iter().find(|probe| probe.probe_id == "PR-EXEC-1");
     if exec.and_then(|probe| probe.enforced_by.as_deref()) == Some("inspector") {

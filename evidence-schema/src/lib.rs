@@ -57,6 +57,8 @@ pub mod derive;
 #[cfg(feature = "std")]
 pub mod evidence;
 #[cfg(feature = "std")]
+pub mod fields;
+#[cfg(feature = "std")]
 pub mod judge;
 #[cfg(feature = "std")]
 pub mod matrix;

@@ -39,6 +39,7 @@ pub const ENV_CANARY: &str = "TKI_CANARY_";
 
 /// What the host may say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum HostMessage {
     /// The one message that starts the probes.
@@ -47,6 +48,7 @@ pub enum HostMessage {
 
 /// What the inspector is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Challenge {
     /// [`PROTOCOL`] of the host.
@@ -79,6 +81,7 @@ pub struct Challenge {
 /// Limits that the launcher set, for the probes that run into them. A limit of
 /// 0 was not set, and its probe says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// Processes.
@@ -99,6 +102,7 @@ pub struct Limits {
 
 /// What the inspector may say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum InspectorMessage {
     /// First line.
@@ -117,6 +121,7 @@ pub enum InspectorMessage {
 
 /// The inspector introduces itself, after its self-check and before it reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
     /// [`PROTOCOL`] of the inspector.
@@ -129,6 +134,7 @@ pub struct Hello {
 
 /// A kernel text, verbatim (invalid UTF-8 replaced).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Raw {
     /// Its name in the evidence's `raw` object.
@@ -139,6 +145,7 @@ pub struct Raw {
 
 /// An observation and the probe it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProbeObservation {
     /// The probe's id.
@@ -149,6 +156,7 @@ pub struct ProbeObservation {
 
 /// Why the inspector did not run the probes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Refused {
     /// The reason, for a person.
@@ -157,6 +165,7 @@ pub struct Refused {
 
 /// The inspector has finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Done {
     /// The challenge's nonce.

@@ -62,7 +62,7 @@ pub fn outside(checks: &mut Checks, evidence: &Evidence) {
         outcome,
         "the container as its host saw it: the same process, and the same kernel's word on it",
         got,
-        "witnesses.outside, raw.outside",
+        "witnesses.outside",
         "run as root on the engine's own host if you need the host as a witness",
     );
 }

@@ -19,7 +19,7 @@ pub fn check(checks: &mut Checks, evidence: &Evidence) {
         outcome,
         "kernel texts, readings and descriptions that can be of one container",
         got,
-        "raw, probes, runtime, venue_facts, sandbox",
+        "raw, probes, runtime",
         "no container is like that: reject it",
     );
 }

@@ -13,7 +13,7 @@ use tki_evidence::matrix::Matrix;
 use tki_evidence::{derive, stamp};
 
 /// Evidence of a real run with controls, made once for all tests.
-fn real() -> &'static Path {
+pub fn real() -> &'static Path {
     static REAL: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = REAL.get_or_init(|| {
         let _engine = shared_engine();

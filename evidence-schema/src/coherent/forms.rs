@@ -65,6 +65,11 @@ pub fn check(found: &mut Found, evidence: &Evidence) {
     ] {
         found.must(is_line(text), field, || shown(text));
     }
+    let options: BTreeSet<&String> = runtime.security_options.iter().collect();
+    let different = options.len() == runtime.security_options.len();
+    found.must(different, "runtime.security_options", || {
+        "one is there twice".into()
+    });
     for option in &runtime.security_options {
         found.must(is_line(option), "runtime.security_options", || {
             shown(option)
@@ -86,9 +91,19 @@ fn is_line(text: &str) -> bool {
     !text.trim().is_empty() && !text.chars().any(char::is_control)
 }
 
+/// Nothing that a terminal would obey. Some security modules end a name with a zero.
+pub fn is_harmless(text: &str) -> bool {
+    !text.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\0'))
+}
+
 /// Every piece of information once, in the order in which it is gathered.
 fn information(found: &mut Found, evidence: &Evidence) {
     let mut names = evidence.information.iter().map(|one| one.name.as_str());
+    let harmless = evidence
+        .information
+        .iter()
+        .all(|one| is_harmless(&one.value));
+    found.must(harmless, "information", || "control characters".into());
     let fixed = INFORMATION.iter().all(|known| names.next() == Some(known));
     let rest: Vec<&str> = names.collect();
     let good = rest.iter().all(|name| name.starts_with(PROCESSOR));

@@ -1,8 +1,9 @@
 //! One kernel: what `/proc/version` says, what the engine and the venue say of it.
 
 use super::{Found, number, shown};
-use crate::evidence::{Evidence, RawFacts};
+use crate::evidence::Evidence;
 use crate::facts::{self, Mount};
+use std::collections::BTreeSet;
 
 /// Engines that this tool knows, and what goes with each: its OCI runtime, if there
 /// is only one.
@@ -11,6 +12,25 @@ const ENGINES: &[(&str, Option<&str>)] = &[
     ("podman", None),
     ("embedded", Some("libcontainer")),
     ("bwrap", Some("bwrap")),
+];
+
+/// Controllers of version 1 that a mount names.
+const CONTROLLERS: &[&str] = &[
+    "cpu",
+    "cpuacct",
+    "cpuset",
+    "memory",
+    "devices",
+    "freezer",
+    "blkio",
+    "pids",
+    "net_cls",
+    "net_prio",
+    "perf_event",
+    "hugetlb",
+    "rdma",
+    "misc",
+    "name=systemd",
 ];
 
 /// The release that `/proc/version` names.
@@ -29,11 +49,6 @@ pub fn version(release: &str) -> Option<(u64, u64)> {
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(rest.len());
     Some((number(major)?, number(&rest[..end])?))
-}
-
-/// Why two containers did not run on one kernel.
-pub fn another_kernel(run: &RawFacts, other: &RawFacts) -> bool {
-    run.proc_version != other.proc_version
 }
 
 pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
@@ -106,50 +121,74 @@ fn engine(found: &mut Found, evidence: &Evidence) {
     }
 }
 
+/// The groups of the process.
+#[derive(Default)]
+struct Groups<'a> {
+    /// Controllers of version 1.
+    first: BTreeSet<&'a str>,
+    /// There is a group of version 2.
+    second: bool,
+}
+
+/// `/proc/self/cgroup`: hierarchies from the last one down, each controller once.
+fn groups<'a>(found: &mut Found, text: &'a str) -> Groups<'a> {
+    let (mut groups, mut above) = (Groups::default(), u64::MAX);
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':');
+        let place = parts.next().and_then(number).filter(|place| *place < above);
+        let (names, path) = (parts.next(), parts.next());
+        let good = match (place, names) {
+            (Some(0), Some("")) => !std::mem::replace(&mut groups.second, true),
+            (Some(1..), Some(names)) => {
+                facts::parts(names, b',').all(|name| !name.is_empty() && groups.first.insert(name))
+            }
+            _ => false,
+        };
+        let good = good && path.is_some_and(|path| path.starts_with('/'));
+        found.must(good, "raw.proc_self_cgroup", || shown(line));
+        above = place.unwrap_or(above);
+    }
+    groups
+}
+
 /// The version of control groups, where the texts tell: hosts may have both, and
 /// then the limits are those of the first.
 fn control_groups(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
     let (raw, version) = (&evidence.raw, evidence.runtime.cgroup_version.as_str());
-    let mut second = false;
-    let mut first = false;
-    let mut limits = false;
-    for line in raw.proc_self_cgroup.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (place, controllers, path) = (parts.next(), parts.next(), parts.next());
-        let good = place.and_then(number).is_some() && path.is_some_and(|p| p.starts_with('/'));
-        found.must(good, "raw.proc_self_cgroup", || shown(line));
-        match (place, controllers) {
-            (Some("0"), Some("")) => second = true,
-            (_, Some(names)) => {
-                first = true;
-                limits |= facts::parts(names, b',').any(|n| ["pids", "memory", "cpu"].contains(&n));
-            }
-            _ => {}
-        }
-    }
+    let groups = groups(found, &raw.proc_self_cgroup);
+    let has_limits = ["pids", "memory", "cpu"]
+        .iter()
+        .any(|name| groups.first.contains(name));
     let good = match version {
-        "1" => first,
-        "2" => second && !limits,
+        "1" => !groups.first.is_empty(),
+        "2" => groups.second && !has_limits,
         // No group could be had, and so no limit by one.
         "none" => no_limits(evidence),
         _ => false,
     };
-    found.must(
-        good && (first || second),
-        "runtime.cgroup_version, raw.proc_self_cgroup",
-        || format!("version {}", shown(version)),
-    );
+    found.must(good, "runtime.cgroup_version, raw.proc_self_cgroup", || {
+        format!("version {}", shown(version))
+    });
     let wrong = match version {
         "1" => "cgroup2",
         "2" => "cgroup",
         _ => "",
     };
-    let is_wrong = |m: &Mount| m.mount_point == "/sys/fs/cgroup" && m.fs_type == wrong;
-    found.must(
-        !mounts.iter().any(is_wrong),
-        "runtime.cgroup_version, raw.mountinfo",
-        || format!("version {version} and {wrong}"),
-    );
+    for mount in mounts {
+        let is_wrong = mount.mount_point == "/sys/fs/cgroup" && mount.fs_type == wrong;
+        found.must(!is_wrong, "runtime.cgroup_version, raw.mountinfo", || {
+            format!("version {version} and {wrong}")
+        });
+        let is_known = |name: &str| !CONTROLLERS.contains(&name) || groups.first.contains(name);
+        let good =
+            mount.fs_type != "cgroup" || facts::parts(mount.super_options, b',').all(is_known);
+        found.must(good, "raw.proc_self_cgroup, raw.mountinfo", || {
+            format!(
+                "the process is in no group of {}",
+                shown(&mount.mount_point)
+            )
+        });
+    }
 }
 
 fn no_limits(evidence: &Evidence) -> bool {

@@ -3,7 +3,7 @@
 use super::{Found, mounted_at, seen, shown};
 use crate::catalogue;
 use crate::errno;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, ProbeResult};
 use crate::facts::Mount;
 use crate::observation::{Observation, Phase, State};
 use std::collections::BTreeSet;
@@ -16,6 +16,7 @@ const IMAGE: &[&str] = &["/escape/README", "/tki-inspector", "/tki-sandbox"];
 
 pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
     for probe in &evidence.probes {
+        order(found, probe);
         for seen in &probe.observations {
             form(found, seen);
         }
@@ -31,6 +32,21 @@ pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
     devices(found, evidence, mounts);
     written(found, evidence);
     steps(found, evidence);
+}
+
+/// As many observations as a probe has operations come in their order.
+fn order(found: &mut Found, probe: &ProbeResult) {
+    let Some(spec) = catalogue::find(&probe.probe_id) else {
+        return;
+    };
+    let phases = spec.phases.iter();
+    let wanted = phases.flat_map(|phase| spec.operations.iter().map(move |op| (*phase, op.id)));
+    let seen = probe.observations.iter();
+    let seen = seen.map(|seen| (seen.phase, seen.operation.as_str()));
+    let whole = spec.phases.len() * spec.operations.len() == probe.observations.len();
+    found.must(!whole || seen.eq(wanted), "probes.observations", || {
+        format!("{}: not in the order in which they are made", spec.id)
+    });
 }
 
 /// What a call returned fits how it ended, and errno and signal have names that the

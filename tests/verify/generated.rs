@@ -1,0 +1,519 @@
+//! Edits that come from a generator over the bundle itself. Each is made consistently, in
+//! the evidence, in the artifact that repeats it and in the conversations, and everything
+//! derived, every digest and the stamp are made again. Each is refused, or rests on the
+//! venue's word and is told to (`tki_evidence::fields`, `not_proven`).
+
+use super::{controls, default_inputs};
+use crate::common::read_json;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use tki_attest::verify::artifacts::Source;
+use tki_attest::verify::pipeline::{Opened, conclude, open};
+use tki_attest::verify::{Bundle, Decision, Inputs, Outcome, Verification, verify};
+use tki_evidence::evidence::{Evidence, RawFacts};
+use tki_evidence::matrix::Matrix;
+use tki_evidence::{derive, fields, stamp};
+
+/// Fields whose checks are not there yet: the steps that the table names for them are
+/// still to read them.
+const AWAITED: &[&str] = &[
+    // EV-CONTAINER, EV-SANDBOX
+    "sandbox.declared",
+    "sandbox.configured",
+    "sandbox.command_line",
+    // EV-VERSION
+    "tool.version",
+    // EV-ARTIFACTS
+    "artifacts",
+];
+
+/// How many fields of one kind are edited, and how many lines of one text.
+const SAMPLES: usize = 8;
+const LINES: usize = 24;
+
+/// Observations are many, and of many kinds.
+const OBSERVATIONS: usize = 40;
+
+/// A way through the document.
+type Path = Vec<Step>;
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// One edit: a field, which of its lines, and its new value.
+#[derive(Clone, Debug)]
+struct Edit {
+    path: Path,
+    kind: String,
+    line: Option<String>,
+    value: Value,
+}
+
+fn at<'a>(document: &'a mut Value, path: &[Step]) -> &'a mut Value {
+    path.iter().fold(document, |value, step| match step {
+        Step::Key(key) => &mut value[key],
+        Step::Index(index) => &mut value[index],
+    })
+}
+
+/// A field's path as the table has it: places in lists do not count.
+fn generic(path: &[Step]) -> String {
+    let mut name = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if name.is_empty() => name += key,
+            Step::Key(key) => name += &format!(".{key}"),
+            Step::Index(_) => name += "[]",
+        }
+    }
+    name
+}
+
+/// Every value of a document, lists and leaves, with its path.
+fn values(document: &Value) -> Vec<(Path, &Value)> {
+    let mut found = Vec::new();
+    let mut pending = vec![(Path::new(), document)];
+    while let Some((path, value)) = pending.pop() {
+        let below = |step| [&path[..], &[step]].concat();
+        match value {
+            Value::Object(map) => {
+                pending.extend(map.iter().map(|(k, v)| (below(Step::Key(k.clone())), v)));
+                continue;
+            }
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                pending.extend(items.map(|(n, v)| (below(Step::Index(n)), v)));
+            }
+            _ => {}
+        }
+        found.push((path, value));
+    }
+    found.sort_by_key(|(path, _)| format!("{path:?}"));
+    found
+}
+
+/// Of many things, some that are spread evenly.
+fn sample<T: Clone>(all: &[T], most: usize) -> Vec<T> {
+    let step = all.len().div_ceil(most).max(1);
+    all.iter().step_by(step).cloned().collect()
+}
+
+/// What a text looks like: two of the same look may stand for each other.
+fn look(text: &str) -> String {
+    let digit = |c: char| match c {
+        'a'..='f' | '0'..='9' if text.len() >= 32 => 'h',
+        '0'..='9' => '0',
+        'A'..='Z' => 'A',
+        'a'..='z' => 'a',
+        other => other,
+    };
+    let mut look: Vec<char> = text.chars().map(digit).collect();
+    look.dedup();
+    look.into_iter().collect()
+}
+
+/// The last number of a line is another one.
+fn other_number(line: &str) -> Option<String> {
+    let last = line.rfind(|c: char| c.is_ascii_digit())?;
+    let digit = line[last..].chars().next()?.to_digit(10)?;
+    let mut other = line.to_owned();
+    other.replace_range(last..=last, &((digit + 1) % 10).to_string());
+    Some(other)
+}
+
+/// Every edit of a value.
+fn edits_of(path: &Path, value: &Value, other: Option<&Value>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let mut add = |kind: &str, line: Option<&str>, value: Value| {
+        edits.push(Edit {
+            path: path.clone(),
+            kind: kind.into(),
+            line: line.map(str::to_owned),
+            value,
+        });
+    };
+    match value {
+        Value::Null | Value::Object(_) => {}
+        Value::Bool(flag) => add("flipped", None, (!flag).into()),
+        Value::Number(number) => {
+            let number = number.as_i64().unwrap_or(0);
+            add("increased", None, (number + 1).into());
+            add("zero", None, 0.into());
+            add("huge", None, u32::MAX.into());
+        }
+        Value::String(text) if text.lines().count() > 1 => {
+            let lines: Vec<&str> = text.lines().collect();
+            let places: Vec<usize> = (0..lines.len()).collect();
+            for place in sample(&places, LINES) {
+                let with = |replaced: Vec<String>| -> Value {
+                    let (before, after) = (&lines[..place], &lines[place + 1..]);
+                    let all = before.iter().map(|l| (*l).to_owned()).chain(replaced);
+                    let all = all.chain(after.iter().map(|l| (*l).to_owned()));
+                    let mut text = all.collect::<Vec<_>>().join("\n");
+                    text.push('\n');
+                    text.into()
+                };
+                let line = lines[place];
+                add("line dropped", Some(line), with(Vec::new()));
+                add(
+                    "line doubled",
+                    Some(line),
+                    with(vec![line.into(), line.into()]),
+                );
+                if let Some(other) = other_number(line) {
+                    add("number changed", Some(line), with(vec![other]));
+                }
+            }
+            add("emptied", None, "".into());
+        }
+        Value::String(text) => {
+            add("extended", None, format!("{text}x").into());
+            add("escaped", None, format!("{text}\u{1b}[2J").into());
+            if !text.is_empty() {
+                add("emptied", None, "".into());
+            }
+            if let Some(other) = other_number(text) {
+                add("number changed", None, other.into());
+            }
+            if let Some(other) = other {
+                add("taken from elsewhere", None, other.clone());
+            }
+        }
+        Value::Array(items) => {
+            if let Some(last) = items.last() {
+                add(
+                    "grown",
+                    None,
+                    [&items[..], std::slice::from_ref(last)].concat().into(),
+                );
+                add("shortened", None, items[..items.len() - 1].to_vec().into());
+                add("emptied", None, Vec::<Value>::new().into());
+            }
+            if items.first() != items.last() {
+                add(
+                    "reversed",
+                    None,
+                    items.iter().rev().cloned().collect::<Vec<_>>().into(),
+                );
+            }
+        }
+    }
+    edits
+}
+
+/// Every edit of a document, of each kind of field a sample.
+fn edits(document: &Value) -> Vec<Edit> {
+    let mut kinds: BTreeMap<String, Vec<(Path, &Value)>> = BTreeMap::new();
+    let mut looks: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+    for (path, value) in values(document) {
+        if let Value::String(text) = value
+            && text.len() < 200
+        {
+            looks.entry(look(text)).or_default().push(value);
+        }
+        kinds.entry(generic(&path)).or_default().push((path, value));
+    }
+    let mut found = Vec::new();
+    for (name, own) in &kinds {
+        let most = match name.starts_with("probes[].observations[]") {
+            true => OBSERVATIONS,
+            false => SAMPLES,
+        };
+        for (path, value) in sample(own, most) {
+            let text = value.as_str().unwrap_or_default();
+            let alike = looks.get(&look(text)).into_iter().flatten();
+            let mut others = own.iter().map(|(_, other)| other).chain(alike);
+            let other = others.find(|other| **other != value && other.is_string());
+            found.extend(edits_of(&path, value, other.copied()));
+        }
+    }
+    found
+}
+
+/// A bundle in memory, taken apart.
+struct Taken {
+    document: Value,
+    artifacts: BTreeMap<String, Vec<u8>>,
+    inputs: Inputs,
+    opened: Opened,
+    /// Steps that are not good without the artifacts.
+    usual: BTreeSet<&'static str>,
+}
+
+fn is_refusal(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::False | Outcome::Blocked)
+}
+
+impl Taken {
+    fn new() -> Self {
+        let path = controls::real();
+        let document = read_json(path);
+        let folder = path.with_extension("");
+        let stem = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let names = crate::common::names_in(&folder);
+        let artifacts = names.iter().map(|name| {
+            let bytes = fs::read(folder.join(name)).unwrap();
+            (format!("{stem}/{name}"), bytes)
+        });
+        let artifacts: BTreeMap<String, Vec<u8>> = artifacts.collect();
+        let inputs = default_inputs();
+        let bundle = Bundle {
+            name: "real".into(),
+            evidence: fs::read(path).unwrap(),
+            envelope: None,
+            artifacts: Source::Memory(artifacts.clone()),
+        };
+        let opened = open(&bundle, &inputs).unwrap();
+        let alone = conclude(&opened, &Source::Memory(BTreeMap::new()), &inputs);
+        let usual = alone.steps.iter().filter(|step| is_refusal(step.outcome));
+        Self {
+            usual: usual.map(|step| step.code).collect(),
+            document,
+            artifacts,
+            inputs,
+            opened,
+        }
+    }
+
+    /// Verifies edited evidence; `None` if the edit left nothing changed.
+    fn outcome(&self, edit: &Edit) -> Option<Result<(), String>> {
+        let mut document = self.document.clone();
+        *at(&mut document, &edit.path) = edit.value.clone();
+        twins(&mut document, &edit.path, &edit.value);
+        let Ok(mut evidence) = serde_json::from_value::<Evidence>(document) else {
+            return Some(Err("EV-FORM".into()));
+        };
+        let original = self.opened.evidence.as_ref().unwrap();
+        derive::derive(&mut evidence, &Matrix::rev4());
+        if evidence == *original {
+            return None;
+        }
+        // Whatever the evidence alone gives away is refused, with artifacts as well.
+        let mut opened = self.opened.clone();
+        opened.evidence = Some(evidence.clone());
+        let alone = conclude(&opened, &Source::Memory(BTreeMap::new()), &self.inputs);
+        if let Some(code) = self.refusal(&alone) {
+            return Some(Err(code.into()));
+        }
+        let artifacts = self.consistent(&mut evidence);
+        evidence
+            .evidence_sha256
+            .clone_from(&original.evidence_sha256);
+        if evidence == *original {
+            return None;
+        }
+        Some(self.verified(&evidence, artifacts))
+    }
+
+    fn refusal(&self, found: &Verification) -> Option<&'static str> {
+        let mut steps = found.steps.iter();
+        let step = steps.find(|s| is_refusal(s.outcome) && !self.usual.contains(s.code));
+        step.map(|step| step.code)
+    }
+
+    /// The whole of `verify` on evidence with a new stamp.
+    fn verified(
+        &self,
+        evidence: &Evidence,
+        artifacts: BTreeMap<String, Vec<u8>>,
+    ) -> Result<(), String> {
+        let mut document = serde_json::to_value(evidence).unwrap();
+        let bytes = document.to_string();
+        document["evidence_sha256"] = stamp::stamp(bytes.as_bytes()).unwrap().into();
+        let bundle = Bundle {
+            name: "edited".into(),
+            evidence: document.to_string().into_bytes(),
+            envelope: None,
+            artifacts: Source::Memory(artifacts),
+        };
+        match verify(&bundle, &self.inputs) {
+            Err(failure) => Err(failure.code.to_string()),
+            Ok(found) if found.decision == Decision::B4PrimeAccepted => Ok(()),
+            Ok(found) => {
+                let step = found.steps.iter().find(|step| is_refusal(step.outcome));
+                Err(step.map_or("?", |step| step.code).into())
+            }
+        }
+    }
+
+    /// The artifacts that go with edited evidence, whose digests are made again.
+    fn consistent(&self, evidence: &mut Evidence) -> BTreeMap<String, Vec<u8>> {
+        let mut artifacts = self.artifacts.clone();
+        let raw = &evidence.raw;
+        for (path, bytes) in &mut artifacts {
+            let name = path.rsplit('/').next().unwrap();
+            match name {
+                "mountinfo.txt" => *bytes = raw.mountinfo.clone().into(),
+                "env_keyset.txt" => *bytes = raw.env_keyset.join("\n").into(),
+                "proc_net_dev.txt" => *bytes = raw.proc_net_dev.clone().into(),
+                "proc_self_status.txt" => *bytes = raw.proc_self_status.clone().into(),
+                "proc_self_status_locked.txt" => {
+                    *bytes = raw.proc_self_status_locked.clone().into();
+                }
+                "seccomp.json" => *bytes = raw.seccomp_profile.clone().into(),
+                "transcript.ndjson" => {
+                    *bytes = retold(bytes, |line, seen| tell(line, evidence, seen))
+                }
+                name if name.starts_with("control-") => {
+                    // All containers ran on one host.
+                    *bytes = retold(bytes, |line, _| tell_raw(line, raw, &["proc_version"]));
+                }
+                _ => {}
+            }
+        }
+        relist(evidence, &artifacts);
+        artifacts
+    }
+}
+
+/// A field that says the same as another one says it after the edit as well.
+fn twins(document: &mut Value, path: &Path, value: &Value) {
+    let twin = |from: &str, to: &str| {
+        let mut other = path.clone();
+        let found = other
+            .iter_mut()
+            .find(|step| **step == Step::Key(from.into()))?;
+        *found = Step::Key(to.into());
+        Some(other)
+    };
+    if path.first() == Some(&Step::Key("sandbox".into())) {
+        let other = twin("declared", "configured").or_else(|| twin("configured", "declared"));
+        if let Some(other) = other {
+            *at(document, &other) = value.clone();
+        }
+    }
+}
+
+/// Digests and sizes that are those of the artifacts.
+fn relist(evidence: &mut Evidence, artifacts: &BTreeMap<String, Vec<u8>>) {
+    let original = |path: &str| artifacts.get(path);
+    for entry in &mut evidence.artifacts {
+        if let Some(bytes) = original(&entry.path)
+            && !matches!(entry.path.rsplit('/').next(), Some("container.json"))
+        {
+            entry.sha256 = stamp::sha256_hex(bytes);
+            entry.bytes = bytes.len() as u64;
+        }
+    }
+}
+
+/// A conversation, line by line; `change` also gets the number of observations before.
+fn retold(bytes: &[u8], change: impl Fn(&mut Value, &mut usize)) -> Vec<u8> {
+    let text = std::str::from_utf8(bytes).unwrap();
+    let mut seen = 0;
+    let lines = text.lines().map(|line| {
+        let mut value: Value = serde_json::from_str(line).unwrap();
+        let before = value.clone();
+        change(&mut value, &mut seen);
+        match value == before {
+            true => format!("{line}\n"),
+            false => format!("{value}\n"),
+        }
+    });
+    lines.collect::<String>().into()
+}
+
+/// A kernel text as the evidence has it now.
+fn tell_raw(line: &mut Value, raw: &RawFacts, only: &[&str]) {
+    let Some(name) = line["raw"]["name"].as_str().map(str::to_owned) else {
+        return;
+    };
+    if !only.is_empty() && !only.contains(&name.as_str()) {
+        return;
+    }
+    let all = serde_json::to_value(raw).unwrap();
+    line["raw"]["text"] = match &all[&name] {
+        Value::Array(items) => {
+            let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            items.join("\n").into()
+        }
+        text => text.clone(),
+    };
+}
+
+/// A line of the run's conversation as the evidence has it now.
+fn tell(line: &mut Value, evidence: &Evidence, seen: &mut usize) {
+    tell_raw(line, &evidence.raw, &[]);
+    if let Some(name) = line["info"]["name"].as_str() {
+        let told = evidence.information.iter().find(|one| one.name == name);
+        if let Some(told) = told {
+            line["info"]["text"] = told.value.clone().into();
+        }
+    }
+    if line["observation"].is_object() {
+        let mut all = evidence.probes.iter().flat_map(|probe| {
+            let own = probe.observations.iter();
+            own.map(|seen| (probe.probe_id.clone(), seen))
+        });
+        if let Some((probe, own)) = all.nth(*seen) {
+            line["observation"]["probe"] = probe.into();
+            line["observation"]["seen"] = serde_json::to_value(own).unwrap();
+        }
+        *seen += 1;
+    }
+}
+
+/// Calls `with` for each, on every processor.
+fn on_all<T: Sync, R: Send>(all: &[T], with: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let count = std::thread::available_parallelism().map_or(2, usize::from);
+    let part = all.len().div_ceil(count).max(1);
+    let with = &with;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = all
+            .chunks(part)
+            .map(|own| scope.spawn(move || own.iter().map(with).collect::<Vec<R>>()))
+            .collect();
+        let results = threads.into_iter().map(|thread| thread.join().unwrap());
+        results.flatten().collect()
+    })
+}
+
+/// An edit that was accepted rests on the venue's word, and `not_proven` says so.
+fn is_told(name: &str, line: Option<&str>) -> bool {
+    fields::rests_on_word(name, line) || AWAITED.iter().any(|path| name.starts_with(path))
+}
+
+#[test]
+fn every_consistent_edit_is_refused_or_rests_on_a_word_that_is_told() {
+    let taken = Taken::new();
+    let document = serde_json::to_value(taken.opened.evidence.as_ref().unwrap()).unwrap();
+    assert!(
+        taken
+            .verified(
+                taken.opened.evidence.as_ref().unwrap(),
+                taken.artifacts.clone()
+            )
+            .is_ok()
+    );
+    let edits = edits(&document);
+    assert!(edits.len() > 1000, "{}", edits.len());
+    let outcomes = on_all(&edits, |edit| taken.outcome(edit));
+    let (mut accepted, mut refused) = (BTreeSet::new(), 0);
+    for (edit, outcome) in edits.iter().zip(outcomes) {
+        let name = generic(&edit.path);
+        match outcome {
+            None => {}
+            Some(Err(_)) => refused += 1,
+            Some(Ok(())) => {
+                if !is_told(&name, edit.line.as_deref()) {
+                    let mut place = taken.document.clone();
+                    let above = at(&mut place, &edit.path[..edit.path.len() - 1]);
+                    let about = above.get("operation").map(Value::to_string);
+                    let line = edit.line.clone().or(about).unwrap_or_default();
+                    accepted.insert(format!(
+                        "{name} {}: {line} -> {:.60}",
+                        edit.kind,
+                        edit.value.to_string()
+                    ));
+                }
+            }
+        }
+    }
+    println!("{} edits, {refused} refused", edits.len());
+    let shown: Vec<&String> = accepted.iter().collect();
+    assert!(shown.is_empty(), "{} accepted: {shown:#?}", shown.len());
+}
