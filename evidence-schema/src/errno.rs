@@ -186,6 +186,18 @@ pub fn number(name: &str) -> Option<i32> {
     known.map(|(number, _)| *number)
 }
 
+/// Whether this is how an errno or a signal is written.
+pub fn is_name(text: &str) -> bool {
+    let listed = |table: &[(i32, &str)]| table.iter().any(|(_, name)| *name == text);
+    let numbered = |prefix: &str, table: &[(i32, &str)]| {
+        let number = text
+            .strip_prefix(prefix)
+            .and_then(|n| n.parse::<i32>().ok());
+        number.is_some_and(|number| number > 0 && look_up(table, number, prefix) == text)
+    };
+    listed(ERRNOS) || listed(SIGNALS) || numbered("ERRNO_", ERRNOS) || numbered("SIGNAL_", SIGNALS)
+}
+
 /// The name of a signal, or `SIGNAL_<n>`.
 pub fn signal_name(number: i32) -> String {
     look_up(SIGNALS, number, "SIGNAL_")
@@ -204,6 +216,19 @@ mod tests {
         assert_eq!(name(4095), "ERRNO_4095");
         assert_eq!(number("ENOSYS"), Some(38));
         assert_eq!(number("ERRNO_4095"), None);
+        for name in ["EPERM", "SIGSYS", "ERRNO_1009", "SIGNAL_64"] {
+            assert!(is_name(name), "{name}");
+        }
+        for none in [
+            "",
+            "EPERMx",
+            "ERRNO_1",
+            "ERRNO_01009",
+            "ERRNO_-1",
+            "SIGNAL_31",
+        ] {
+            assert!(!is_name(none), "{none}");
+        }
         assert_eq!(signal_name(31), "SIGSYS");
     }
 }

@@ -3,6 +3,7 @@
 
 use super::facts::Problem;
 use super::profile::{Call, Calls};
+use crate::errno;
 use crate::evidence::{SyscallLayers, Verdict};
 use crate::facts;
 use crate::seccomp::About;
@@ -46,6 +47,9 @@ fn entries<'a>(reading: &'a str, calls: &Calls) -> Result<Vec<Entry<'a>>, Proble
         let Some((number, answer)): Option<(u32, &str)> = parsed else {
             return unproven(format!("not a sweep: {entry:?}"));
         };
+        if !matches!(answer, "ok" | "exit" | "skipped") && !errno::is_name(answer) {
+            return unproven(format!("not an answer: {entry:?}"));
+        }
         if number != expected {
             return unproven(format!("number {expected} is missing"));
         }
