@@ -7,6 +7,7 @@ mod lines;
 pub use lines::Lines;
 
 use crate::evidence::{Information, RawFacts};
+use crate::facts;
 use crate::observation::Observation;
 use crate::wire::{
     Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL, ProbeObservation, Raw, Refused,
@@ -88,6 +89,29 @@ pub struct Heard {
 }
 
 impl Heard {
+    /// Why an inspector of this version does not say that of itself and its sandbox. An
+    /// interface that came after the greeting is not missed in it. A text that is not
+    /// there shows nothing.
+    pub fn untrue(&self, version: &str, interface_later: bool) -> Option<&'static str> {
+        if self.hello.version != version {
+            return Some("the inspector is of another version than the tool");
+        }
+        if self.elapsed_us == 0 {
+            return Some("it took no time");
+        }
+        let mut said = self.hello.missing.iter().map(String::as_str).peekable();
+        for (name, holds) in invariants(&self.raw) {
+            let misses = said.next_if_eq(&name).is_some();
+            let later = interface_later && name == "network-none" && !misses;
+            if !later && holds == Some(misses) {
+                return Some("the inspector misses other invariants than its texts show");
+            }
+        }
+        // Without those that are left, which are structural, it would not speak.
+        let known = said.next().is_none();
+        (!known).then_some("the inspector misses other invariants than its texts show")
+    }
+
     /// What was seen of one probe.
     pub fn observations_of(&self, probe: &str) -> Vec<Observation> {
         let own = self.observations.iter().filter(|own| own.probe == probe);
@@ -103,6 +127,36 @@ impl Heard {
             next: 0,
         }
     }
+}
+
+/// Invariants of the sandbox by the names and in the order of the inspector's
+/// self-check, and whether they hold by these texts.
+fn invariants(raw: &RawFacts) -> [(&'static str, Option<bool>); 7] {
+    let (table, devices, status) = (&raw.mountinfo, &raw.proc_net_dev, &raw.proc_self_status);
+    let mounts = facts::mounts(table).unwrap_or_default();
+    let read_only = |point: &str| {
+        let found = mounts.iter().rev().find(|mount| mount.mount_point == point);
+        let holds = found.is_some_and(facts::Mount::is_read_only);
+        (!table.is_empty()).then_some(holds)
+    };
+    let field = |name: &str| facts::status_field(status, name);
+    let shown = |holds: bool| (!status.is_empty()).then_some(holds);
+    let is_zero = |bits: &str| bits.bytes().all(|bit| bit == b'0');
+    let is_user = |ids: &str| ids.split_whitespace().all(|id| id != "0");
+    let mut sets = facts::CAPABILITY_SETS.iter();
+    let alone = facts::interfaces(devices) == ["lo"];
+    [
+        ("in-read-only", read_only("/in")),
+        ("rootfs-read-only", read_only("/")),
+        ("network-none", (!devices.is_empty()).then_some(alone)),
+        ("non-root", shown(field("Uid").is_some_and(is_user))),
+        (
+            "no-capabilities",
+            shown(sets.all(|set| field(set).is_some_and(is_zero))),
+        ),
+        ("no-new-privs", shown(field("NoNewPrivs") == Some("1"))),
+        ("seccomp-filter", shown(field("Seccomp") == Some("2"))),
+    ]
 }
 
 /// Observations by probe. Whoever asks for one probe after the other in the order

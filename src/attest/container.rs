@@ -16,7 +16,7 @@ use crate::report::text::printable;
 use crate::sandbox::profile::Profile;
 use crate::sandbox::{relax, settings};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tki_evidence::controls::Relaxation;
 use tki_evidence::evidence::{GateReport, OutBacking, OutsideFacts};
 use tki_evidence::observation::Phase;
@@ -307,6 +307,7 @@ fn talk(
     let mut line = serde_json::to_vec(&HostMessage::Challenge(challenge.clone()))
         .map_err(|error| Failure::internal("challenge", error.to_string()))?;
     line.push(b'\n');
+    let asked = Instant::now();
     match session.send(&line) {
         // Either the container is gone or the engine: the end tells which.
         Err(EngineError::Vanished { .. }) => {
@@ -334,7 +335,26 @@ fn talk(
     let heard = transcript
         .end()
         .ok_or_else(|| Failure::internal("transcript", "the end was heard but is not there"))?;
+    check_words(job, &heard, asked)?;
     Ok((challenge, configured, heard, outside))
+}
+
+/// What an inspector says of itself must be true of an inspector of ours. `asked` is
+/// when it was asked.
+fn check_words(job: &Job, heard: &Heard, asked: Instant) -> Result<(), Failure> {
+    // Its clock may be another machine's.
+    let longest = (asked.elapsed() + Duration::from_secs(1)).as_micros();
+    let later = job.relaxations.contains(&Relaxation::Interface);
+    let untrue = heard.untrue(env!("CARGO_PKG_VERSION"), later);
+    let too_long = u128::from(heard.elapsed_us) > longest;
+    match untrue.or(too_long.then_some("it took longer than it was given")) {
+        None => Ok(()),
+        Some(why) => Err(Failure::blocked(
+            "inspector.garbled",
+            format!("the container does not speak as the inspector does: {why}"),
+            "nothing it said counts; build the image from this tki-attest and run again",
+        )),
+    }
 }
 
 fn challenge(job: &Job, missing: Vec<String>, scratch: &Scratch) -> Challenge {

@@ -294,6 +294,16 @@ fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
     // our own mistake.
     match contradiction(&verification) {
         None => Ok(()),
+        // Settings and conversation are what was recorded: what differs is the engine's
+        // or the inspector's own word.
+        Some(step) if ["EV-CONTAINER", "EV-TRANSCRIPT"].contains(&step.code) => {
+            Err(Failure::blocked(
+                "run.contradicted",
+                format!("{}: {}", step.code, step.got),
+                "the engine or the inspector contradicts this run: use an engine and an image \
+                 that you trust, then run again",
+            ))
+        }
         Some(step) => Err(Failure::internal(
             "run.self-verify",
             format!(

@@ -17,6 +17,7 @@ pub fn packet(template: &str, facts: &Facts, folder: &str) -> Result<Packet, Fai
         ("tool_sha256", Slot::Word(facts.tool.sha256.clone())),
         ("manifest", Slot::Word(facts.image.manifest_digest.clone())),
         ("run_flags", Slot::Command(facts.run_words(folder))),
+        ("verify_flags", Slot::Command(facts.verify_words(folder))),
         ("seccomp", Slot::Name(facts.profile.seccomp.name.clone())),
         (
             "seccomp_sha256",

@@ -119,6 +119,17 @@ impl Facts {
         words
     }
 
+    /// What `verify` must be told to know this sandbox: a profile that is not of this
+    /// build is known to nobody else.
+    pub fn verify_words(&self, folder: &str) -> Vec<String> {
+        let mut words = vec!["--require-artifacts".to_owned()];
+        if self.built_in().is_none() {
+            words.push("--seccomp".into());
+            words.push(format!("{folder}/seccomp.json"));
+        }
+        words
+    }
+
     /// The files that [`Self::run_flags`] names.
     pub fn run_files(&self) -> Vec<(&'static str, Vec<u8>)> {
         let profile = self.profile.seccomp.text.clone().into_bytes();

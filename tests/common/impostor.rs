@@ -13,7 +13,8 @@ use std::io::{BufRead, Write};
 fn main() {
     let behaviour = std::fs::read_to_string("/behaviour").unwrap();
     let mut out = std::io::stdout().lock();
-    let hello = "{\"hello\":{\"protocol\":1,\"version\":\"0.1.0\",\"missing\":[]}}\n";
+    let hello = "{\"hello\":{\"protocol\":1,\"version\":\"VERSION\",\"missing\":[]}}\n";
+    let hello = match behaviour.trim() { "hello-old" => &hello.replace("0.", "9."), _ => hello };
     let mut challenge = String::new();
     if behaviour.starts_with("hello-") {
         out.write_all(hello.as_bytes()).unwrap();
@@ -38,7 +39,8 @@ fn main() {
             say(&format!("{{\"raw\":{{\"name\":\"mountinfo\",\"text\":\"{}\"}}}}\n", "x".repeat(9000)))
         }),
         "hello-flood" => (0..200_000).try_for_each(|_| say(observation)),
-        "hello-done" => say(&done(nonce, 0)),
+        "hello-done" | "hello-old" => say(&done(nonce, 0)),
+        "hello-hours" => say(&done(nonce, 0).replace("us\":1", "us\":9999999999")),
         "hello-miscount" => say(&done(nonce, 12)),
         "hello-wrong-nonce" => say(&done("0000", 0)),
         "hello-more" => say(&done(nonce, 0)).and_then(|()| say(observation)),
@@ -66,7 +68,8 @@ pub fn program() -> &'static PathBuf {
     let (_, path) = PROGRAM.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let (source, binary) = (folder.path().join("i.rs"), folder.path().join("i"));
-        fs::write(&source, SOURCE).unwrap();
+        let text = SOURCE.replace("VERSION", env!("CARGO_PKG_VERSION"));
+        fs::write(&source, text).unwrap();
         let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
         rustc.args([
             "--edition=2024",

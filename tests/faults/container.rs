@@ -58,6 +58,12 @@ fn what_is_not_the_inspector_is_never_believed() {
             "inspector.garbled",
             "it goes on after its end",
         ),
+        ("hello-old", "inspector.garbled", "of another version"),
+        (
+            "hello-hours",
+            "inspector.garbled",
+            "longer than it was given",
+        ),
         ("hello-refuse", "inspector.refused", "I would rather not"),
         (
             "hello-die",
