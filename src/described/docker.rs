@@ -39,6 +39,30 @@ pub fn described(found: &ContainerInspectResponse) -> Described {
     }
 }
 
+/// Mounts that were asked for and are not those that are there, and mounts that the
+/// host sees changes of, or is seen through.
+fn other_mounts(found: &ContainerInspectResponse) -> Vec<String> {
+    let there = binds(found);
+    let host = found.host_config.as_ref();
+    let asked = host
+        .and_then(|host| host.mounts.clone())
+        .unwrap_or_default();
+    let asked = asked.into_iter().map(|mount| Bind {
+        source: mount.source.unwrap_or_default(),
+        target: mount.target.unwrap_or_default(),
+        read_only: mount.read_only.unwrap_or(false),
+    });
+    let absent = asked.filter(|bind| !there.contains(bind));
+    let absent = absent.map(|bind| format!("mount={}", bind.target));
+    let mounts = found.mounts.iter().flatten();
+    let shared = mounts.filter_map(|mount| {
+        let mode = mount.propagation.as_deref().unwrap_or_default();
+        let is_private = matches!(mode, "" | "private" | "rprivate");
+        (!is_private).then(|| format!("propagation={mode}"))
+    });
+    absent.chain(shared).collect()
+}
+
 /// What gives a container more than it has by itself and has no setting of its own,
 /// in the form of security options: nobody asks for any of it.
 fn beyond(host: &HostConfig) -> Vec<String> {
@@ -68,6 +92,9 @@ fn beyond(host: &HostConfig) -> Vec<String> {
     if ports || host.publish_all_ports == Some(true) {
         found.push("publish".into());
     }
+    if host.oom_kill_disable == Some(true) {
+        found.push("oom-kill-disable".into());
+    }
     found.sort();
     found
 }
@@ -78,6 +105,7 @@ fn settings(found: &ContainerInspectResponse) -> Settings {
     let config = found.config.clone().unwrap_or_default();
     let mut security = Options::of(host.security_opt.as_deref().unwrap_or_default());
     security.others.extend(beyond(&host));
+    security.others.extend(other_mounts(found));
     let mode = |mode: Option<String>, empty: &str| match mode {
         Some(mode) if !mode.is_empty() => mode,
         _ => empty.to_owned(),
@@ -209,6 +237,11 @@ mod tests {
             ("DeviceRequests", json!([{"Driver": "nvidia"}])),
             ("Sysctls", json!({"kernel.msgmax": "1"})),
             ("PublishAllPorts", json!(true)),
+            ("OomKillDisable", json!(true)),
+            (
+                "Mounts",
+                json!([{"Target": "/x", "Source": "/", "Type": "bind"}]),
+            ),
             ("SecurityOpt", json!(["label=disable"])),
         ] {
             let found = json!({"HostConfig": {name: value}});

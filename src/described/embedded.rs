@@ -12,6 +12,30 @@ fn is_device(mount: &Value) -> bool {
     mount["type"] == "bind" && mount["source"] == "/dev/null"
 }
 
+/// What gives a container more than it has by itself and has no setting of its own,
+/// in the form of security options: a mount namespace that is not its own, groups of
+/// others, and rules that allow devices of every number.
+pub(super) fn beyond(config: &Value) -> Vec<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut found = Vec::new();
+    let is_own = |entry: &Value| {
+        entry["type"] == "mount" && entry["path"].as_str().unwrap_or_default().is_empty()
+    };
+    if !list(&config["linux"]["namespaces"]).iter().any(is_own) {
+        found.push("mount-namespace=host".to_owned());
+    }
+    let user = &config["process"]["user"];
+    let groups = list(&user["additionalGids"]).into_iter();
+    let others = groups.filter(|group| *group != user["gid"]);
+    found.extend(others.map(|group| format!("group-add={group}")));
+    let rules = list(&config["linux"]["resources"]["devices"]);
+    let is_open = |rule: &Value| rule["allow"] == true && rule["major"].as_i64().is_none();
+    if rules.iter().any(is_open) {
+        found.push("device-cgroup-rule=a".to_owned());
+    }
+    found
+}
+
 /// What a configuration says, in the common form. `seccomp` is the digest of
 /// the profile that was compiled and loaded, or `unconfined`.
 pub fn configured(config: &Value, seccomp: &str) -> Settings {
@@ -112,7 +136,7 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
         },
         no_new_privileges: process["noNewPrivileges"] == true,
         seccomp: seccomp.into(),
-        security_options: Vec::new(),
+        security_options: beyond(config),
         system_paths_masked: !list(&linux["maskedPaths"]).is_empty()
             && !list(&linux["readonlyPaths"]).is_empty(),
         devices: list(&linux["devices"])

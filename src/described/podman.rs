@@ -3,7 +3,7 @@
 //! configuration. Both are kept, with the profile that Podman was given as a file.
 
 use super::options::{Named, Options};
-use super::{Described, unique};
+use super::{Described, embedded, unique};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,8 +54,11 @@ pub fn described_by(document: &Document, described: &Description) -> Result<Desc
     let oci = Oci::deserialize(&document.oci_config).map_err(|error| error.to_string())?;
     let profile = document.profile.as_ref();
     let profile = profile.map(|profile| (profile.path.as_str(), profile.text.as_bytes()));
+    let mut settings = settings(described, &oci, profile);
+    let beyond = embedded::beyond(&document.oci_config);
+    settings.security_options.extend(beyond);
     Ok(Described {
-        settings: settings(described, &oci, profile),
+        settings,
         name: described.name.clone(),
         labels: described.config.labels.clone().unwrap_or_default(),
         image_id: digest(&described.image),
@@ -572,7 +575,16 @@ mod tests {
     fn every_weakness_shows() {
         let sound = read(description(), oci());
         type Change = (&'static str, fn(&mut Value));
-        let changes: [Change; 15] = [
+        let changes: [Change; 18] = [
+            ("security_options", |c| {
+                c["linux"]["namespaces"][4]["type"] = json!("x")
+            }),
+            ("security_options", |c| {
+                c["process"]["user"]["additionalGids"] = json!([2, 999])
+            }),
+            ("security_options", |c| {
+                c["linux"]["resources"]["devices"] = json!([{"allow": true, "access": "rwm"}])
+            }),
             ("network", |c| {
                 c["linux"]["namespaces"][1]["path"] = json!("/n")
             }),

@@ -53,6 +53,16 @@ fn what_docker_says_of_another_container_is_noticed() {
             "security_options is",
         ),
         (
+            "/HostConfig/Mounts/0/Source".into(),
+            json!("/"),
+            "security_options is",
+        ),
+        (
+            "/Mounts/0/Propagation".into(),
+            json!("rshared"),
+            "security_options is",
+        ),
+        (
             "/HostConfig/MaskedPaths".into(),
             json!([]),
             "system_paths_masked is",
