@@ -1,5 +1,5 @@
 //! Evidence against jq and its schema, and against whoever edits it: no single
-//! edit is accepted, and what a new stamp can still hide is listed here.
+//! edit is accepted, and what new stamps and digests can still hide is told.
 
 /// The files beside the evidence.
 mod artifacts;
@@ -7,7 +7,7 @@ mod artifacts;
 mod canonical;
 /// Controls that are not what they say they are.
 mod controls;
-/// Every field edited alone, with the old stamp and with a new one.
+/// Every field edited alone, with the old stamp.
 mod edits;
 /// A container, a conversation, times and names that no run has.
 mod forged;

@@ -28,7 +28,11 @@ pub fn find(path: &str) -> Option<&'static Field> {
 /// Whether a field, or a line of it, rests on the venue's word. A list without its `[]`
 /// is meant as a whole.
 pub fn rests_on_word(path: &str, line: Option<&str>) -> bool {
-    let list = format!("{path}[]");
+    // Of a list of things with several fields only this one rests on a word as a whole.
+    let list = match path {
+        "information" => "information[].name".to_owned(),
+        path => format!("{path}[]"),
+    };
     let Some(field) = find(path).or_else(|| find(&list)) else {
         return false;
     };
@@ -45,10 +49,22 @@ pub fn rests_on_word(path: &str, line: Option<&str>) -> bool {
     }
 }
 
+/// The same for a conversation.
+pub fn rests_on_word_in_conversation(path: &str) -> bool {
+    let list = format!("{path}[]");
+    let own = |field: &&Field| field.path == path || field.path == list;
+    let found = CONVERSATION.iter().find(own);
+    found.is_some_and(|field| !field.word.is_empty())
+}
+
 /// The line of `not_proven` that names what rests on the venue's word.
 pub fn not_proven() -> String {
-    let words = EVIDENCE.iter().filter(|field| !field.word.is_empty());
-    let paths: Vec<&str> = words.map(|field| field.path).collect();
+    let words = |fields: &'static [Field]| fields.iter().filter(|field| !field.word.is_empty());
+    let said = words(CONVERSATION).map(|field| field.path);
+    let paths: Vec<&str> = words(EVIDENCE)
+        .map(|field| field.path)
+        .chain(said)
+        .collect();
     format!(
         "That these are true, where nothing else in the evidence repeats them: {}.",
         paths.join(", ")
@@ -98,7 +114,7 @@ pub const EVIDENCE: &[Field] = &[
     field("image.engine_reported_id", "EV-IMAGE", ""),
     field("image.manifest_digest", "EV-IMAGE", ""),
     field("image_digest", "EV-IMAGE", ""),
-    field("information[].name", "EV-TRANSCRIPT EV-TEXTS", ""),
+    field("information[].name", "EV-TRANSCRIPT EV-TEXTS", "which bugs of processors the kernel knows"),
     field("information[].value", "EV-TRANSCRIPT EV-TEXTS", "worth knowing, never judged, but for the kernel's release and the ids of the maps"),
     field("inventory.after.containers[]", "EV-INVENTORY", "that both lists are whole: they are held against each other alone"),
     field("inventory.after.images[]", "EV-INVENTORY", "that both lists are whole: they are held against each other alone"),
@@ -334,7 +350,7 @@ pub const CONVERSATION: &[Field] = &[
     field("observation.seen.signal", "EV-TRANSCRIPT", ""),
     field("observation.seen.value", "EV-TRANSCRIPT", ""),
     field("refused.reason", "EV-TRANSCRIPT", ""),
-    field("done.nonce", "EV-TRANSCRIPT", ""),
+    field("done.nonce", "EV-TRANSCRIPT", "the challenge's, whatever that is"),
     field("done.observations", "EV-TRANSCRIPT", ""),
     field("done.elapsed_us", "EV-TRANSCRIPT EV-CONTROLS", "how long the probes took, within the run's time"),
 ];

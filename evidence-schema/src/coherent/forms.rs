@@ -96,6 +96,13 @@ pub fn is_harmless(text: &str) -> bool {
     !text.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\0'))
 }
 
+/// The name of what is known about processors.
+fn is_processors(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let bug = name.strip_prefix(PROCESSOR);
+    bug.is_some_and(|bug| !bug.is_empty() && bug.bytes().all(plain))
+}
+
 /// Every piece of information once, in the order in which it is gathered.
 fn information(found: &mut Found, evidence: &Evidence) {
     let mut names = evidence.information.iter().map(|one| one.name.as_str());
@@ -106,7 +113,7 @@ fn information(found: &mut Found, evidence: &Evidence) {
     found.must(harmless, "information", || "control characters".into());
     let fixed = INFORMATION.iter().all(|known| names.next() == Some(known));
     let rest: Vec<&str> = names.collect();
-    let good = rest.iter().all(|name| name.starts_with(PROCESSOR));
+    let good = rest.iter().all(|name| is_processors(name));
     let mut sorted = rest.clone();
     sorted.sort_unstable();
     sorted.dedup();
