@@ -3,18 +3,20 @@
 //! derived, every digest and the stamp are made again. Each is refused, or rests on the
 //! venue's word and is told to (`tki_evidence::fields`, `not_proven`).
 
-use super::{controls, default_inputs};
+use super::{controls, default_inputs, restamp};
 use crate::common::read_json;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use tki_attest::failure::Failure;
 use tki_attest::verify::artifacts::Source;
 use tki_attest::verify::pipeline::{Opened, conclude, open};
 use tki_attest::verify::{Bundle, Decision, Inputs, Outcome, Verification, verify};
-use tki_evidence::evidence::{Evidence, RawFacts};
+use tki_evidence::evidence::{Evidence, OutsideFacts, RawFacts};
 use tki_evidence::matrix::Matrix;
+use tki_evidence::observation::State;
 use tki_evidence::request::control_nonce;
-use tki_evidence::{derive, fields, stamp};
+use tki_evidence::{derive, facts, fields, stamp};
 
 /// Fields whose checks are not there yet: the steps that the table names for them are
 /// still to read them.
@@ -329,21 +331,29 @@ impl Taken {
     }
 
     /// The whole of `verify` on evidence with a new stamp.
-    fn verified(
+    fn found(
         &self,
         evidence: &Evidence,
         artifacts: BTreeMap<String, Vec<u8>>,
-    ) -> Result<(), String> {
+    ) -> Result<Verification, Failure> {
         let mut document = serde_json::to_value(evidence).unwrap();
-        let bytes = document.to_string();
-        document["evidence_sha256"] = stamp::stamp(bytes.as_bytes()).unwrap().into();
+        restamp(&mut document);
         let bundle = Bundle {
             name: "edited".into(),
             evidence: document.to_string().into_bytes(),
             envelope: None,
             artifacts: Source::Memory(artifacts),
         };
-        match verify(&bundle, &self.inputs) {
+        verify(&bundle, &self.inputs)
+    }
+
+    /// The step that refuses it, if one does.
+    fn verified(
+        &self,
+        evidence: &Evidence,
+        artifacts: BTreeMap<String, Vec<u8>>,
+    ) -> Result<(), String> {
+        match self.found(evidence, artifacts) {
             Err(failure) => Err(failure.code.to_string()),
             Ok(found) if found.decision == Decision::B4PrimeAccepted => Ok(()),
             Ok(found) => {
@@ -640,4 +650,178 @@ fn every_edit_of_greeting_challenge_and_end_is_refused_or_rests_on_a_word_that_i
     });
     let accepted: BTreeSet<String> = accepted.collect();
     assert!(accepted.is_empty(), "accepted: {accepted:#?}");
+}
+
+/// A lie, made consistently in the whole bundle by whoever knows how.
+type Lie = fn(&mut Evidence);
+
+/// Lies that no single field gives away, and the step that refuses each.
+const LIES: &[(&str, &str, Lie)] = &[
+    ("namespaces of the host", "EV-TEXTS", |evidence| {
+        evidence.raw.namespaces = evidence.raw.host_namespaces.clone();
+        evidence.raw.outside.namespaces = evidence.raw.host_namespaces.clone();
+    }),
+    ("57 threads, everywhere", "EV-TEXTS", |evidence| {
+        each_status(evidence, |text| {
+            text.replace("Threads:\t1\n", "Threads:\t57\n")
+        });
+    }),
+    (
+        "root and all capabilities after the lock",
+        "EV-TEXTS",
+        |evidence| {
+            let text = &mut evidence.raw.proc_self_status_locked;
+            *text = text.replace("58713", "0");
+            *text = text.replace("CapEff:\t0000000000000000", "CapEff:\t000001ffffffffff");
+        },
+    ),
+    (
+        "a kernel that does not count its filters",
+        "EV-TEXTS",
+        |evidence| {
+            each_status(evidence, |text| {
+                let lines = text
+                    .lines()
+                    .filter(|line| !line.starts_with("Seccomp_filters"));
+                lines.map(|line| format!("{line}\n")).collect()
+            });
+        },
+    ),
+    ("WSL2, and nobody says so", "EV-VENUE", |evidence| {
+        let version = "Linux version 5.15.153.1-microsoft-standard-WSL2 (root@x) (gcc) #1 SMP\n";
+        evidence.raw.proc_version = version.into();
+    }),
+    ("a kernel 99, in all descriptions", "EV-TEXTS", |evidence| {
+        evidence.runtime.kernel = "99.0.0".into();
+        evidence.venue_facts.kernel = "99.0.0".into();
+    }),
+    ("another engine", "EV-TEXTS", |evidence| {
+        evidence.runtime.engine = "embedded".into();
+        let version = &evidence.runtime.engine_version;
+        evidence.venue_facts.engine = format!("embedded {version}");
+    }),
+    ("an image that was removed", "EV-INVENTORY", |evidence| {
+        let image = format!("sha256:{}", "f".repeat(64));
+        evidence.inventory.before.images.push(image.clone());
+        evidence.inventory.own_images.push(image);
+    }),
+    (
+        "a removed image, and nothing about it",
+        "EV-INVENTORY",
+        |evidence| {
+            let image = format!("sha256:{}", "f".repeat(64));
+            evidence.inventory.before.images.push(image);
+        },
+    ),
+    (
+        "a view from outside without a fact",
+        "EV-OUTSIDE",
+        |evidence| {
+            evidence.raw.outside = OutsideFacts {
+                descriptors: evidence.raw.outside.descriptors.clone(),
+                ..OutsideFacts::default()
+            };
+        },
+    ),
+    ("root on the host, by a map", "EV-OUTSIDE", |evidence| {
+        let outside = &mut evidence.raw.outside;
+        outside.status = outside.status.replace("58713", "0");
+        outside.uid_map = "     58713          0          1\n".into();
+        outside.gid_map = outside.uid_map.clone();
+    }),
+    ("/etc/shadow open", "EV-OUTSIDE", |evidence| {
+        evidence.raw.outside.descriptors += ",3=/etc/shadow";
+    }),
+    ("the process of sshd", "EV-OUTSIDE", |evidence| {
+        let status = &mut evidence.raw.outside.status;
+        *status = status.replace("tki-inspector", "sshd");
+    }),
+    (
+        "/in and /out from the root of a disk",
+        "EV-TEXTS",
+        |evidence| {
+            each_mountinfo(evidence, |line| {
+                let fields: Vec<&str> = line.split(' ').collect();
+                match fields[4] {
+                    "/in" | "/out" => {
+                        let own = format!("{} {} 254:0 / {}", fields[0], fields[1], fields[4]);
+                        Some(format!("{own} {} - ext4 /dev/vda rw", fields[5]))
+                    }
+                    _ => Some(line.into()),
+                }
+            });
+        },
+    ),
+    ("a mount table without /proc", "EV-TEXTS", |evidence| {
+        each_mountinfo(evidence, |line| {
+            (!line.contains(" /proc")).then(|| line.into())
+        });
+    }),
+    (
+        "a tmpfs behind /out of another size",
+        "EV-TEXTS",
+        |evidence| {
+            evidence.sandbox.out_backing.reason = "noexec,nosuid,nodev,size=4096".into();
+        },
+    ),
+    ("a gate that refused nothing", "EV-TEXTS", |evidence| {
+        let gate = &mut evidence.sandbox.gate;
+        (gate.active, gate.allowed, gate.refused) = (true, 1, 0);
+        gate.reason = "a filter of the keeper's own asks it".into();
+        let exec = evidence
+            .probes
+            .iter_mut()
+            .find(|probe| probe.probe_id == "PR-EXEC-1");
+        for seen in &mut exec.unwrap().observations {
+            seen.state = State::Denied;
+            seen.returned = Some(-1);
+            seen.errno = Some("EPERM".into());
+        }
+    }),
+];
+
+fn each_status(evidence: &mut Evidence, change: impl Fn(&str) -> String) {
+    let raw = &mut evidence.raw;
+    for text in [
+        &mut raw.proc_self_status,
+        &mut raw.proc_self_status_locked,
+        &mut raw.outside.status,
+    ] {
+        *text = change(text);
+    }
+}
+
+/// Changes or drops lines of both mount tables, and what the probes read of them.
+fn each_mountinfo(evidence: &mut Evidence, change: impl Fn(&str) -> Option<String>) {
+    let raw = &mut evidence.raw;
+    for text in [&mut raw.mountinfo, &mut raw.outside.mountinfo] {
+        let lines = text.lines().filter_map(&change);
+        *text = lines.map(|line| format!("{line}\n")).collect();
+    }
+    let mounts = facts::mounts(&raw.mountinfo).unwrap();
+    let (table, flags) = (facts::mount_summary(&mounts), facts::flags_summary(&mounts));
+    let probes = evidence.probes.iter_mut();
+    for seen in probes.flat_map(|probe| &mut probe.observations) {
+        match seen.operation.as_str() {
+            "mount-table" => seen.value = Some(table.clone()),
+            "mount-flags" => seen.value = Some(flags.clone()),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn lies_in_many_fields_are_refused_by_the_step_that_reads_them() {
+    let taken = Taken::new();
+    for (name, step, lie) in LIES {
+        let mut evidence = taken.opened.evidence.clone().unwrap();
+        lie(&mut evidence);
+        derive::derive(&mut evidence, &Matrix::rev4());
+        let artifacts = taken.consistent(&mut evidence);
+        let found = taken.found(&evidence, artifacts).unwrap();
+        assert_ne!(found.decision, Decision::B4PrimeAccepted, "{name}");
+        let mut steps = found.steps.iter();
+        let refuses = steps.any(|own| own.code == *step && is_refusal(own.outcome));
+        assert!(refuses, "{name}: {:#?}", found.steps);
+    }
 }

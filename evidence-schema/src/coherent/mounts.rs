@@ -16,7 +16,6 @@ const OWN: &str = "tki-attest";
 const MOST_TMPFS: usize = 4;
 
 pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
-    tree(found, mounts);
     for (point, fs_type) in [("/proc", "proc"), ("/dev", "tmpfs")] {
         let good = mounted_at(mounts, point)
             .is_some_and(|mount| mount.fs_type == fs_type && mount.root == "/");
@@ -24,6 +23,7 @@ pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
             format!("there is not one {point} of type {fs_type}")
         });
     }
+    tree(found, mounts);
     for point in ["/in", "/out"] {
         let mut binds = evidence.sandbox.declared.binds.iter();
         let bind = binds.find(|bind| bind.target == point);
