@@ -164,6 +164,8 @@ fn control_groups(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
         "2" => groups.second && !has_limits,
         // No group could be had, and so no limit by one.
         "none" => no_limits(evidence),
+        // Docker before 20.10 does not tell.
+        "" => self::version(&evidence.runtime.api_version).is_some_and(|api| api < (1, 41)),
         _ => false,
     };
     found.must(good, "runtime.cgroup_version, raw.proc_self_cgroup", || {
