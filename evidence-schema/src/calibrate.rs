@@ -181,8 +181,8 @@ pub fn control_problems(result: &ControlResult, run: &Comparable) -> Vec<String>
             missing.setting, missing.run, missing.control
         ));
     }
-    if result.changed.len() > expected.len() && problems.is_empty() {
-        problems.push("a changed setting is named twice".into());
+    if problems.is_empty() && result.changed != expected {
+        problems.push("changed settings are named twice or in another order".into());
     }
     problems
 }

@@ -20,7 +20,7 @@ pub use kernel::release;
 pub use outside::outside;
 pub use status::is_counter;
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, RawFacts};
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, Phase};
 
@@ -90,8 +90,21 @@ pub fn texts(evidence: &Evidence) -> Vec<Contradiction> {
     mounts::check(&mut found, evidence, &mounts);
     readings::check(&mut found, evidence, &mounts);
     gate::check(&mut found, evidence);
+    gate::execs(&mut found, evidence);
     forms::check(&mut found, evidence);
     found.0
+}
+
+/// The inspector gave no text at all.
+pub fn is_silent(raw: &RawFacts) -> bool {
+    let texts = [
+        &raw.mountinfo,
+        &raw.proc_net_dev,
+        &raw.proc_self_status,
+        &raw.proc_self_status_locked,
+        &raw.proc_version,
+    ];
+    texts.iter().all(|text| text.is_empty()) && raw.namespaces.is_empty()
 }
 
 /// What was seen of one operation in one phase.

@@ -25,8 +25,8 @@ use crate::trust::envelope_file;
 use crate::trust::keys::Key;
 use crate::verify::artifacts::Source;
 use crate::verify::inputs::Clock;
-use crate::verify::pipeline::contradiction;
-use crate::verify::{Bundle, Inputs, verify};
+use crate::verify::pipeline::{contradiction, false_attestation};
+use crate::verify::{Bundle, Inputs, Step, verify};
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -290,20 +290,24 @@ fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
         artifacts: Source::Folder(folder.to_owned()),
     };
     let verification = verify(&bundle, &inputs)?;
+    let contradicted = |step: &Step| {
+        Err(Failure::blocked(
+            "run.contradicted",
+            format!("{}: {}", step.code, step.got),
+            "the engine, the inspector or the kernel contradicts this run: use an engine and an \
+             image that you trust, then run again",
+        ))
+    };
     // A leak is a true finding; a stamp or a verdict that does not follow is
     // our own mistake.
     match contradiction(&verification) {
-        None => Ok(()),
+        None => match false_attestation(&verification) {
+            None => Ok(()),
+            Some(step) => contradicted(step),
+        },
         // Settings and conversation are what was recorded: what differs is the engine's
         // or the inspector's own word.
-        Some(step) if ["EV-CONTAINER", "EV-TRANSCRIPT"].contains(&step.code) => {
-            Err(Failure::blocked(
-                "run.contradicted",
-                format!("{}: {}", step.code, step.got),
-                "the engine or the inspector contradicts this run: use an engine and an image \
-                 that you trust, then run again",
-            ))
-        }
+        Some(step) if ["EV-CONTAINER", "EV-TRANSCRIPT"].contains(&step.code) => contradicted(step),
         Some(step) => Err(Failure::internal(
             "run.self-verify",
             format!(

@@ -158,7 +158,8 @@ fn check(path: &Path, bundle: &Bundle) -> Result<Envelope, Failure> {
     };
     let opened = pipeline::open(&alone, &inputs)?;
     let verification = pipeline::conclude(&opened, &alone.artifacts, &inputs);
-    if let Some(step) = pipeline::contradiction(&verification) {
+    let contradiction = pipeline::contradiction(&verification);
+    if let Some(step) = contradiction.or(pipeline::false_attestation(&verification)) {
         return Err(Failure::new(
             Exit::Disproved,
             "sign.false",

@@ -176,7 +176,6 @@ pub fn contradiction(verification: &Verification) -> Option<&Step> {
         "EV-TRANSCRIPT",
         "EV-TIME",
         "EV-CONTAINER",
-        "EV-TEXTS",
         "EV-DERIVED",
         "EV-CONTROLS",
     ];
@@ -184,6 +183,15 @@ pub fn contradiction(verification: &Verification) -> Option<&Step> {
         .steps
         .iter()
         .find(|step| consistency.contains(&step.code) && step.outcome == Outcome::False)
+}
+
+/// A step that is false although the run came to an attestation. Where it did not, what
+/// contradicts it is one more finding.
+pub fn false_attestation(verification: &Verification) -> Option<&Step> {
+    let steps = verification.steps.iter();
+    let attested = |step: &Step| step.code == "EV-STATUS" && step.outcome == Outcome::Ok;
+    let mut found = steps.clone().filter(|step| step.outcome == Outcome::False);
+    steps.clone().any(attested).then(|| found.next())?
 }
 
 /// Strict parse: what is not evidence v1 is refused with its place. Gives the

@@ -133,6 +133,11 @@ pub fn check_out(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
     if (backing == "tmpfs") != (asked.out_bytes > 0) {
         return Err(format!("it was asked with another /out than a {backing}"));
     }
+    let mut words = evidence.sandbox.out_backing.reason.split(',');
+    let made = words.find_map(|word| word.strip_prefix("size="));
+    if backing == "tmpfs" && made != Some(asked.out_bytes.to_string().as_str()) {
+        return Err("it was asked with another size of /out than was made".into());
+    }
     match mounted_out(&evidence.raw.mountinfo) {
         Some(size) if backing == "tmpfs" && size.abs_diff(asked.out_bytes) >= MOST_PAGE => {
             Err("it was asked with another size of /out than it has".into())

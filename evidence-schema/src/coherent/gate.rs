@@ -3,10 +3,13 @@
 use super::forms::is_harmless;
 use super::{Found, seen, shown};
 use crate::catalogue;
+use crate::derive;
 use crate::evidence::Evidence;
+use crate::judge::profile::Calls;
 use crate::observation::{Observation, Phase, State};
-use crate::seccomp::{About, Rules};
+use crate::seccomp::{About, GATED, Place};
 use crate::syscalls;
+use std::borrow::Cow;
 
 /// How a gate that stands was put there.
 const WAYS: &[&str] = &[
@@ -36,7 +39,7 @@ pub fn check(found: &mut Found, evidence: &Evidence) {
     found.must(listener != gate.plain_profile.is_empty(), FIELDS, || {
         "its profile is not as it was put there".into()
     });
-    let answered = answered(evidence);
+    let answered = Execs::of(evidence).answered();
     let good = (answered..MOST_ANSWERS).contains(&gate.refused);
     found.must(
         good,
@@ -58,34 +61,80 @@ pub fn check(found: &mut Found, evidence: &Evidence) {
     );
 }
 
-/// How many execs before the lock only the gate can have refused. Where the gate has a
-/// filter of its own, the profile's denial goes before its question.
-fn answered(evidence: &Evidence) -> u32 {
-    let gate = &evidence.sandbox.gate;
-    let rules = Rules::parse(evidence.raw.seccomp_profile.as_bytes()).ok();
-    let asks = |call: &str| {
-        let denied = rules
-            .as_ref()
-            .is_none_or(|rules| rules.about(call) == About::Denied);
-        !gate.plain_profile.is_empty() || !denied
-    };
-    let probe = catalogue::find("PR-EXEC-1");
-    let operations = probe.map_or(&[][..], |probe| probe.operations).iter();
-    let refused = |seen: &&Observation| {
-        seen.state == State::Denied && seen.step.is_none() && seen.errno.as_deref() == Some("EPERM")
-    };
-    let tried = operations.filter(|operation| {
-        let call = operation.id.split('(').next().unwrap_or_default();
-        let seen = seen(evidence, "PR-EXEC-1", operation.id, Phase::Engine);
-        asks(call) && seen.filter(refused).is_some()
-    });
-    let sweep = seen(evidence, "XP-ABI-SWEEP", "sweep", Phase::Engine);
-    let sweep = sweep
-        .and_then(|seen| seen.value.as_deref())
-        .unwrap_or_default();
-    let swept = ["execve", "execveat"].into_iter().filter(|call| {
-        let entry = syscalls::number(call).map(|number| format!("{number}=EPERM"));
-        asks(call) && entry.is_some_and(|entry| sweep.split(' ').any(|own| own == entry))
-    });
-    u32::try_from(tried.count() + swept.count()).unwrap_or(u32::MAX)
+/// What the profile says about the exec calls, and what the sweep got for them.
+struct Execs<'a> {
+    evidence: &'a Evidence,
+    calls: Option<Cow<'static, Calls>>,
+    sweep: &'a str,
+}
+
+impl<'a> Execs<'a> {
+    fn of(evidence: &'a Evidence) -> Self {
+        let place = Place::of(&evidence.raw.proc_version);
+        let sweep = seen(evidence, derive::SWEEP, "sweep", Phase::Engine);
+        Self {
+            evidence,
+            calls: Calls::of(derive::plain_profile(evidence), place),
+            sweep: sweep
+                .and_then(|seen| seen.value.as_deref())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn is(&self, call: &str, about: About) -> bool {
+        let found = self.calls.as_ref().zip(syscalls::number(call));
+        found.is_some_and(|(calls, number)| calls.get(number).about == about)
+    }
+
+    fn is_swept_as(&self, call: &str, answer: &str) -> bool {
+        let entry = syscalls::number(call).map(|number| format!("{number}={answer}"));
+        entry.is_some_and(|entry| self.sweep.split(' ').any(|own| own == entry))
+    }
+
+    /// What was tried before the lock: the call, and what was seen.
+    fn tried(&self) -> impl Iterator<Item = (&'static str, &'a Observation)> {
+        let evidence = self.evidence;
+        let probe = catalogue::find("PR-EXEC-1");
+        let operations = probe.map_or(&[][..], |probe| probe.operations).iter();
+        operations.filter_map(move |operation| {
+            let call = operation.id.split('(').next().unwrap_or_default();
+            let seen = seen(evidence, "PR-EXEC-1", operation.id, Phase::Engine)?;
+            Some((call, seen))
+        })
+    }
+
+    /// How many execs before the lock only the gate can have refused. Where the gate has a
+    /// filter of its own, the profile's denial goes before its question, and where the
+    /// profile looks at arguments nobody knows.
+    fn answered(&self) -> u32 {
+        let asks = |call: &str| {
+            let extended = !self.evidence.sandbox.gate.plain_profile.is_empty();
+            extended || self.is(call, About::Allowed)
+        };
+        let refused = |seen: &Observation| {
+            seen.state == State::Denied
+                && seen.step.is_none()
+                && seen.errno.as_deref() == Some("EPERM")
+        };
+        let tried = self
+            .tried()
+            .filter(|(call, seen)| asks(call) && refused(seen));
+        let swept = GATED
+            .into_iter()
+            .filter(|call| asks(call) && self.is_swept_as(call, "EPERM"));
+        u32::try_from(tried.count() + swept.count()).unwrap_or(u32::MAX)
+    }
+}
+
+/// What the profile denies for all arguments and the sweep got no answer to was not executed.
+pub fn execs(found: &mut Found, evidence: &Evidence) {
+    let execs = Execs::of(evidence);
+    for (call, seen) in execs.tried() {
+        let denied = execs.is(call, About::Denied) && execs.is_swept_as(call, "EPERM");
+        found.must(
+            seen.state != State::Allowed || !denied,
+            "PR-EXEC-1, XP-ABI-SWEEP",
+            || format!("{} was allowed, and {call} is denied", seen.operation),
+        );
+    }
 }
