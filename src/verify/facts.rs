@@ -53,6 +53,10 @@ pub fn outside(checks: &mut Checks, evidence: &Evidence) {
     let view = &evidence.witnesses.outside;
     let found = coherent::outside(evidence);
     let (outcome, got) = match view.available {
+        true if coherent::is_silent(&evidence.raw) => (
+            Outcome::Blocked,
+            "the inspector gave nothing to hold it against".into(),
+        ),
         _ if !found.is_empty() => (Outcome::False, listed(&found)),
         true => (Outcome::Ok, format!("{} facts", view.facts.len())),
         false => (Outcome::NotChecked, view.source.clone()),
