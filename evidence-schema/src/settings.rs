@@ -179,15 +179,14 @@ pub fn shortfalls(settings: &Settings) -> Vec<String> {
         }
     };
     require(settings.network == "none", "the network is not `none`");
-    for (name, mode) in [
-        ("ipc", &settings.ipc),
-        ("pid", &settings.pid),
-        ("uts", &settings.uts),
-        ("userns", &settings.userns),
-        ("cgroupns", &settings.cgroupns),
+    for (name, mode, own) in [
+        ("ipc", &settings.ipc, "none"),
+        ("pid", &settings.pid, "private"),
+        ("uts", &settings.uts, "private"),
+        ("userns", &settings.userns, "default"),
+        ("cgroupns", &settings.cgroupns, "private"),
     ] {
-        let own = mode != "host" && !mode.starts_with("container:");
-        require(own, &format!("the {name} namespace is not its own"));
+        require(mode == own, &format!("the {name} namespace is not its own"));
     }
     require(!settings.privileged, "the container is privileged");
     require(
