@@ -859,6 +859,27 @@ const LIES: &[(&str, &str, Lie)] = &[
             });
         },
     ),
+    (
+        "/in and /out from the root of a disk",
+        "EV-TEXTS",
+        |evidence| {
+            let raw = &mut evidence.raw;
+            for table in [&mut raw.mountinfo, &mut raw.outside.mountinfo] {
+                for name in ["in", "out"] {
+                    *table = table.replace(&format!(" /{name} /{name} "), &format!(" / /{name} "));
+                }
+                *table = table.replace(" - tmpfs tki-attest rw,", " - ext4 /dev/vda rw,");
+            }
+        },
+    ),
+    ("a sweep that denies write", "EV-VERDICT", |evidence| {
+        let mut probes = evidence.probes.iter_mut();
+        let sweep = probes
+            .find(|probe| probe.probe_id == derive::SWEEP)
+            .unwrap();
+        let value = sweep.observations[0].value.as_mut().unwrap();
+        *value = value.replacen(" 1=EBADF ", " 1=EPERM ", 1);
+    }),
     ("a mount table without /proc", "EV-TEXTS", |evidence| {
         each_mountinfo(evidence, |line| {
             (!line.contains(" /proc")).then(|| line.into())
