@@ -161,12 +161,57 @@ pub struct Verification {
     pub not_proven: Vec<String>,
 }
 
-/// The worst outcome decides. A decision without a single check is none.
+/// Steps without which nothing is accepted: each was done and found good, or a policy let
+/// it pass.
+pub const NEEDED: &[&str] = &[
+    "EV-FORM",
+    "EV-VERSION",
+    "EV-STAMP",
+    "EV-TIME",
+    "EV-AGE",
+    "EV-IMAGE",
+    "EV-SECCOMP",
+    "EV-SANDBOX",
+    "EV-TEXTS",
+    "EV-WITNESSES",
+    "EV-INVENTORY",
+    "EV-PROBES",
+    "EV-DERIVED",
+    "EV-VERDICT",
+    "EV-STATUS",
+    "EV-MATRIX",
+    "EV-VENUE",
+    "EV-ASSURANCE",
+];
+
+/// Steps that may stay `not checked`; docs/trust.md says why each may.
+pub const MAY_STAY: &[&str] = &[
+    "EV-CLOCK",
+    "EV-ENVELOPE",
+    "EV-SIGNATURE",
+    "EV-TYPES",
+    "EV-SUBJECTS",
+    "EV-BYTES",
+    "EV-ARTIFACTS",
+    "EV-TRANSCRIPT",
+    "EV-REQUEST",
+    "EV-CONTAINER",
+    "EV-OUTSIDE",
+    "EV-STATEMENT",
+    "EV-CONTROLS",
+    "EV-POLICY",
+];
+
+/// The worst outcome decides, and nothing is accepted that was not checked.
 pub fn decide(steps: &[Step]) -> Decision {
-    let done = steps.iter().any(|step| step.outcome == Outcome::Ok);
+    let done = |code: &&str| {
+        let mut own = steps.iter().filter(|step| step.code == *code).peekable();
+        let good = |step: &Step| matches!(step.outcome, Outcome::Ok | Outcome::Waived);
+        own.peek().is_some() && own.all(good)
+    };
     match steps.iter().map(|step| step.outcome).max() {
         Some(Outcome::False) => Decision::B4PrimeRejected,
-        Some(Outcome::Ok | Outcome::NotChecked | Outcome::Waived) if done => {
+        Some(Outcome::Ok | Outcome::NotChecked | Outcome::Waived) if NEEDED.iter().all(done) => {
             Decision::B4PrimeAccepted
         }
         _ => Decision::B4PrimeBlocked,
@@ -177,9 +222,9 @@ pub fn decide(steps: &[Step]) -> Decision {
 mod tests {
     use super::*;
 
-    fn step(outcome: Outcome) -> Step {
+    fn step(code: &'static str, outcome: Outcome) -> Step {
         Step {
-            code: "EV-X",
+            code,
             outcome,
             expected: String::new(),
             got: String::new(),
@@ -188,29 +233,48 @@ mod tests {
         }
     }
 
+    fn good() -> Vec<Step> {
+        NEEDED.iter().map(|code| step(code, Outcome::Ok)).collect()
+    }
+
     #[test]
-    fn the_worst_outcome_decides_and_nothing_is_not_accepted() {
-        assert_eq!(decide(&[]), Decision::B4PrimeBlocked);
-        assert_eq!(
-            decide(&[step(Outcome::NotChecked)]),
-            Decision::B4PrimeBlocked
-        );
-        let all = [
-            Outcome::Ok,
-            Outcome::NotChecked,
-            Outcome::Waived,
-            Outcome::Blocked,
-            Outcome::False,
-        ];
-        for (count, wanted) in [
-            (1, Decision::B4PrimeAccepted),
-            (2, Decision::B4PrimeAccepted),
-            (3, Decision::B4PrimeAccepted),
-            (4, Decision::B4PrimeBlocked),
-            (5, Decision::B4PrimeRejected),
+    fn the_worst_outcome_decides() {
+        assert_eq!(decide(&good()), Decision::B4PrimeAccepted);
+        for (outcome, wanted) in [
+            (Outcome::NotChecked, Decision::B4PrimeAccepted),
+            (Outcome::Waived, Decision::B4PrimeAccepted),
+            (Outcome::Blocked, Decision::B4PrimeBlocked),
+            (Outcome::False, Decision::B4PrimeRejected),
         ] {
-            let steps: Vec<Step> = all[..count].iter().map(|o| step(*o)).collect();
-            assert_eq!(decide(&steps), wanted);
+            let steps = [good(), vec![step("EV-POLICY", outcome)]].concat();
+            assert_eq!(decide(&steps), wanted, "{outcome:?}");
+        }
+    }
+
+    /// One step that was not done, or that is not there, is enough.
+    #[test]
+    fn what_was_not_checked_is_not_accepted() {
+        assert_eq!(decide(&[]), Decision::B4PrimeBlocked);
+        for place in 0..NEEDED.len() {
+            let mut skipped = good();
+            skipped[place].outcome = Outcome::NotChecked;
+            assert_eq!(decide(&skipped), Decision::B4PrimeBlocked, "{place}");
+            let mut gone = good();
+            gone.remove(place);
+            assert_eq!(decide(&gone), Decision::B4PrimeBlocked, "{place}");
+        }
+    }
+
+    #[test]
+    fn what_may_stay_unchecked_has_its_reason() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/trust.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let (_, text) = text.split_once("### What may stay unchecked").unwrap();
+        let (table, _) = text.split_once("\n### ").unwrap();
+        let rows = || table.lines().filter(|line| line.starts_with("| `EV-"));
+        for code in MAY_STAY {
+            let named = format!("`{code}`");
+            assert!(rows().any(|row| row.contains(&named)), "{code}");
         }
     }
 }

@@ -139,3 +139,19 @@ impl Checks {
 pub fn truth(holds: bool) -> Outcome {
     if holds { Outcome::Ok } else { Outcome::False }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use tki_evidence::verification::{MAY_STAY, NEEDED};
+
+    /// Every step is either needed for an acceptance or may stay undone, with a reason.
+    #[test]
+    fn each_step_is_needed_or_may_stay() {
+        let all: BTreeSet<&str> = ORDER.iter().copied().collect();
+        let named: BTreeSet<&str> = NEEDED.iter().chain(MAY_STAY).copied().collect();
+        assert_eq!(all, named);
+        assert_eq!(named.len(), NEEDED.len() + MAY_STAY.len());
+    }
+}
