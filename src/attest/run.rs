@@ -42,8 +42,6 @@ pub struct Plan<'a> {
     pub profile: &'a Profile,
     /// The image.
     pub image: &'a Image,
-    /// The tag that the image is loaded under.
-    pub tag: &'a str,
     /// When everything, the controls included, must have ended.
     pub deadline: Instant,
     /// Also run the controls, and into the limits.
@@ -114,7 +112,7 @@ pub fn attest(
         manifest_digest: plan.image.manifest_digest.clone(),
         config_digest: plan.image.config_digest.clone(),
     };
-    let mut around = engine.look_around(plan.tag, &names)?;
+    let mut around = engine.look_around(&names)?;
     let mut facts = around.facts;
     for note in &facts.notes {
         progress.note(note);

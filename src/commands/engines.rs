@@ -72,7 +72,7 @@ fn describe(args: &EngineArgs, try_gate: bool, common: Common) -> Result<EngineR
         manifest_digest: image.manifest_digest.clone(),
         config_digest: image.config_digest.clone(),
     };
-    let facts = engine.look_around(embedded::TAG, &names)?.facts;
+    let facts = engine.look_around(&names)?.facts;
     let kind = engine.gate_kind();
     drop(engine);
     let gate = match (try_gate, kind) {
@@ -113,7 +113,6 @@ fn tried(args: &EngineArgs, connector: &Connector, common: Common) -> Result<Str
         proofs: &Proofs::default(),
         profile: &profile,
         image: &image,
-        tag: embedded::TAG,
         deadline,
         controls: false,
         limits: false,

@@ -240,7 +240,6 @@ fn on_one(
         proofs: &job.proofs,
         profile,
         image: &image,
-        tag: embedded::TAG,
         deadline,
         controls: controls == Controls::Safe,
         limits: false,

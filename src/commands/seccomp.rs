@@ -76,7 +76,6 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
                 proofs: &Proofs::default(),
                 profile: &profile,
                 image: &image,
-                tag: embedded::TAG,
                 deadline: Instant::now() + args.engine.timeout,
                 controls: false,
                 limits: true,

@@ -17,9 +17,9 @@ pub trait Engine: Send {
     fn expect_launch(&mut self) {}
 
     /// Everything that must be known before anything is made, asked at once:
-    /// what the engine says about itself, what it holds, the image that `tag`
-    /// points to, and the id of `image` if it is there.
-    fn look_around(&mut self, tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError>;
+    /// what the engine says about itself, what it holds, and the id of `image` if it
+    /// is there.
+    fn look_around(&mut self, image: &ImageNames) -> Result<Surroundings, EngineError>;
 
     /// Adds what [`Self::look_around`] has asked and was slow to be told about
     /// what the engine held.
@@ -118,8 +118,6 @@ pub struct Surroundings {
     pub facts: EngineFacts,
     /// What it holds.
     pub holdings: Holdings,
-    /// The image that the tag points to.
-    pub tagged: Option<String>,
     /// The id of the image that is needed, if it is there.
     pub held: Option<String>,
 }

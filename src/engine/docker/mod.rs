@@ -68,24 +68,21 @@ async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
 }
 
 impl Engine for DockerEngine {
-    fn look_around(&mut self, tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError> {
+    fn look_around(&mut self, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let docker = self.api.docker.clone();
-        let (info, holdings, tagged, by_config, by_manifest) =
-            self.api.call("looking around", async {
-                tokio::try_join!(
-                    docker.info(),
-                    holdings(&docker),
-                    ask::image_id(&docker, tag),
-                    // Image stores disagree on which digest is the id.
-                    ask::image_id(&docker, &image.config_digest),
-                    ask::image_id(&docker, &image.manifest_digest),
-                )
-            })?;
+        let (info, holdings, by_config, by_manifest) = self.api.call("looking around", async {
+            tokio::try_join!(
+                docker.info(),
+                holdings(&docker),
+                // Image stores disagree on which digest is the id.
+                ask::image_id(&docker, &image.config_digest),
+                ask::image_id(&docker, &image.manifest_digest),
+            )
+        })?;
         let api_version = self.api.docker.client_version().to_string();
         Ok(Surroundings {
             facts: ask::facts(info, api_version),
             holdings,
-            tagged,
             held: by_config.or(by_manifest),
         })
     }

@@ -145,7 +145,7 @@ impl Engine for LocalEngine {
         self.reserve = session::Keeper::start().ok();
     }
 
-    fn look_around(&mut self, _tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError> {
+    fn look_around(&mut self, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let runtime = match self.maker {
             Maker::Embedded => "libcontainer",
             Maker::Bwrap => "bwrap",
@@ -154,7 +154,6 @@ impl Engine for LocalEngine {
         Ok(Surroundings {
             facts,
             holdings: Holdings::default(),
-            tagged: None,
             held: self.image_id(image)?,
         })
     }

@@ -185,8 +185,6 @@ pub async fn networks(raw: &Raw) -> Result<Vec<String>, EngineError> {
 #[serde(rename_all = "PascalCase")]
 pub struct ListedImage {
     id: String,
-    #[serde(default)]
-    repo_tags: Option<Vec<String>>,
     /// Its manifest's digest.
     #[serde(default)]
     digest: String,
@@ -210,17 +208,6 @@ impl Store {
             volumes: self.volumes.clone(),
             images: sorted(self.images.iter().map(|image| digest(&image.id)).collect()),
         }
-    }
-
-    /// The image that a tag points to. Podman puts a host before the name.
-    pub fn tagged(&self, tag: &str) -> Option<String> {
-        let is_called = |name: &String| match name.strip_suffix(tag) {
-            Some(host) => host.is_empty() || host.ends_with('/'),
-            None => false,
-        };
-        let mut images = self.images.iter();
-        let found = images.find(|image| image.repo_tags.iter().flatten().any(is_called));
-        found.map(|image| digest(&image.id))
     }
 
     /// The id of an image that is there under either digest.
@@ -392,18 +379,12 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_found_by_its_tag_and_by_either_digest() {
+    fn an_image_is_found_by_either_digest() {
         let store = Store {
             containers: Vec::new(),
             volumes: Vec::new(),
             images: serde_json::from_str(IMAGES).unwrap(),
         };
-        let tagged = |tag| store.tagged(tag);
-        assert_eq!(
-            tagged("tki-inspector:attest").as_deref(),
-            Some("sha256:9265")
-        );
-        assert_eq!(tagged("inspector:attest"), None);
         let held = |config: &str, manifest: &str| {
             store.held(&ImageNames {
                 config_digest: config.into(),

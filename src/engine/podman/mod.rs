@@ -92,7 +92,7 @@ impl PodmanEngine {
 }
 
 impl Engine for PodmanEngine {
-    fn look_around(&mut self, tag: &str, image: &ImageNames) -> Result<Surroundings, EngineError> {
+    fn look_around(&mut self, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let raw = &self.place.raw;
         // Root can use every controller; whoever is not is told which.
         let host = async {
@@ -109,7 +109,6 @@ impl Engine for PodmanEngine {
         Ok(Surroundings {
             facts: facts::facts(&self.place, controllers.as_deref()),
             holdings: self.bounded(store.holdings())?,
-            tagged: store.tagged(tag),
             held: store.held(image),
         })
     }
