@@ -233,24 +233,29 @@ pub struct NotPassed {
     pub unproven: Vec<String>,
 }
 
-/// Judges the probes of a control by the same rules as those of the run itself,
-/// against the profile that stood there: `plain` is the run's, without a gate.
-pub fn not_passed(
+/// The kernel texts of a control, with the profile that stood there: `plain` is the
+/// run's, without a gate.
+pub fn texts<'a>(
     control: &Control,
-    heard: &Heard,
-    run: &RawFacts,
-    plain: &str,
-    sweeps: &Sweeps,
-) -> NotPassed {
+    heard: &'a Heard,
+    run: &'a RawFacts,
+    plain: &'a str,
+    sweeps: &'a Sweeps,
+) -> Texts<'a> {
     let profile = control.profile().unwrap_or(plain);
     let mut texts = Texts::new(&heard.raw, &run.host_namespaces, profile, sweeps);
     texts.marked = control.relaxations.contains(&controls::Relaxation::Marks);
+    texts
+}
+
+/// Judges the probes of a control by the same rules as those of the run itself.
+pub fn not_passed(control: &Control, heard: &Heard, texts: &Texts) -> NotPassed {
     let mut by_probe = heard.by_probe();
     let (mut found, mut seen) = (NotPassed::default(), Vec::new());
     for probe in controls::probes(control) {
         seen.clear();
         seen.extend(by_probe.of(probe.id));
-        match judge::verdict(probe, &seen, &texts) {
+        match judge::verdict(probe, &seen, texts) {
             Verdict::Pass => {}
             Verdict::Fail => found.flipped.push(probe.id.to_owned()),
             Verdict::Unproven => found.unproven.push(probe.id.to_owned()),

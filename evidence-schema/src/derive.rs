@@ -165,7 +165,7 @@ fn marks(evidence: &Evidence, probes: &mut [ProbeResult]) -> SyscallLayers {
     let Some(Some(calls)) = calls else {
         return SyscallLayers::default();
     };
-    let problems = judge::sweep::check_marked(&raw.marked_sweep, &calls);
+    let (problems, layers) = judge::sweep::told(&raw.marked_sweep, &calls);
     let failures = problems
         .iter()
         .filter(|(verdict, _)| *verdict == Verdict::Fail);
@@ -175,7 +175,7 @@ fn marks(evidence: &Evidence, probes: &mut [ProbeResult]) -> SyscallLayers {
             sweep.reasons.push(format!("control marks: {what}"));
         }
     }
-    judge::sweep::layers(&raw.marked_sweep, &calls)
+    layers
 }
 
 /// The probe that tries every system call.

@@ -4,6 +4,7 @@
 //! same table; `make schema` writes it again.
 
 use crate::coherent::is_counter;
+use std::sync::OnceLock;
 
 /// A field, and who reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +60,20 @@ pub fn rests_on_word_in_conversation(path: &str) -> bool {
 
 /// The line of `not_proven` that names what rests on the venue's word.
 pub fn not_proven() -> String {
-    let words = |fields: &'static [Field]| fields.iter().filter(|field| !field.word.is_empty());
-    let said = words(CONVERSATION).map(|field| field.path);
-    let paths: Vec<&str> = words(EVIDENCE)
-        .map(|field| field.path)
-        .chain(said)
-        .collect();
-    format!(
-        "That these are true, where nothing else in the evidence repeats them: {}.",
-        paths.join(", ")
-    )
+    static LINE: OnceLock<String> = OnceLock::new();
+    let line = || {
+        let words = |fields: &'static [Field]| fields.iter().filter(|field| !field.word.is_empty());
+        let said = words(CONVERSATION).map(|field| field.path);
+        let paths: Vec<&str> = words(EVIDENCE)
+            .map(|field| field.path)
+            .chain(said)
+            .collect();
+        format!(
+            "That these are true, where nothing else in the evidence repeats them: {}.",
+            paths.join(", ")
+        )
+    };
+    LINE.get_or_init(line).clone()
 }
 
 /// The table for readers, in Markdown.

@@ -8,6 +8,7 @@ pub use lines::Lines;
 
 use crate::evidence::{Information, RawFacts};
 use crate::facts;
+use crate::judge::Texts;
 use crate::observation::Observation;
 use crate::wire::{
     Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL, ProbeObservation, Raw, Refused,
@@ -92,7 +93,12 @@ impl Heard {
     /// Why an inspector of this version does not say that of itself and its sandbox. An
     /// interface that came after the greeting is not missed in it. A text that is not
     /// there shows nothing.
-    pub fn untrue(&self, version: &str, interface_later: bool) -> Option<&'static str> {
+    pub fn untrue(
+        &self,
+        version: &str,
+        interface_later: bool,
+        texts: &Texts,
+    ) -> Option<&'static str> {
         if self.hello.version != version {
             return Some("the inspector is of another version than the tool");
         }
@@ -100,7 +106,7 @@ impl Heard {
             return Some("it took no time");
         }
         let mut said = self.hello.missing.iter().map(String::as_str).peekable();
-        for (name, holds) in invariants(&self.raw) {
+        for (name, holds) in invariants(texts) {
             let misses = said.next_if_eq(&name).is_some();
             let later = interface_later && name == "network-none" && !misses;
             if !later && holds == Some(misses) {
@@ -131,15 +137,16 @@ impl Heard {
 
 /// Invariants of the sandbox by the names and in the order of the inspector's
 /// self-check, and whether they hold by these texts.
-fn invariants(raw: &RawFacts) -> [(&'static str, Option<bool>); 7] {
+fn invariants(texts: &Texts) -> [(&'static str, Option<bool>); 7] {
+    let raw = texts.raw;
     let (table, devices, status) = (&raw.mountinfo, &raw.proc_net_dev, &raw.proc_self_status);
-    let mounts = facts::mounts(table).unwrap_or_default();
+    let mounts = texts.mounts().unwrap_or_default();
     let read_only = |point: &str| {
         let found = mounts.iter().rev().find(|mount| mount.mount_point == point);
         let holds = found.is_some_and(facts::Mount::is_read_only);
         (!table.is_empty()).then_some(holds)
     };
-    let field = |name: &str| facts::status_field(status, name);
+    let field = |name: &str| texts.status(name);
     let shown = |holds: bool| (!status.is_empty()).then_some(holds);
     let is_zero = |bits: &str| bits.bytes().all(|bit| bit == b'0');
     let is_user = |ids: &str| ids.split_whitespace().all(|id| id != "0");

@@ -158,8 +158,9 @@ impl Bundle {
                     file: &outcome.challenge.host_canary,
                     marked: &marked,
                 };
+                let texts = calibrate::texts(control, &outcome.heard, &raw, plain, &sweeps);
                 let NotPassed { flipped, unproven } =
-                    calibrate::not_passed(control, &outcome.heard, &raw, plain, &sweeps);
+                    calibrate::not_passed(control, &outcome.heard, &texts);
                 ControlResult {
                     control: control.name.into(),
                     relaxed: String::new(),

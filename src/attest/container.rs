@@ -19,6 +19,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tki_evidence::controls::Relaxation;
 use tki_evidence::evidence::{GateReport, OutBacking, OutsideFacts};
+use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::observation::Phase;
 use tki_evidence::seccomp::{gated, marked};
 use tki_evidence::settings::Settings;
@@ -345,7 +346,9 @@ fn check_words(job: &Job, heard: &Heard, asked: Instant) -> Result<(), Failure> 
     // Its clock may be another machine's.
     let longest = (asked.elapsed() + Duration::from_secs(1)).as_micros();
     let later = job.relaxations.contains(&Relaxation::Interface);
-    let untrue = heard.untrue(env!("CARGO_PKG_VERSION"), later);
+    let sweeps = Sweeps::default();
+    let texts = Texts::of_run(&heard.raw, &sweeps);
+    let untrue = heard.untrue(env!("CARGO_PKG_VERSION"), later, &texts);
     let too_long = u128::from(heard.elapsed_us) > longest;
     match untrue.or(too_long.then_some("it took longer than it was given")) {
         None => Ok(()),

@@ -6,6 +6,7 @@ use crate::clock::parse_rfc3339;
 use crate::sandbox::settings::{ADDRESS_SPACE, CPU_PERIOD_US};
 use tki_evidence::evidence::Evidence;
 use tki_evidence::facts;
+use tki_evidence::judge::Texts;
 use tki_evidence::observation::Phase;
 use tki_evidence::relaxation::Relaxation;
 use tki_evidence::request::is_hex_of_32_bytes;
@@ -29,10 +30,11 @@ pub fn check(
     challenge: &Challenge,
     heard: &Heard,
     relaxations: &[Relaxation],
+    texts: &Texts,
 ) -> Result<(), String> {
     asked(evidence, challenge)?;
     limits(evidence, &challenge.limits)?;
-    greeted(evidence, challenge, heard, relaxations)?;
+    greeted(evidence, challenge, heard, relaxations, texts)?;
     ended(evidence, heard)
 }
 
@@ -165,12 +167,13 @@ fn greeted(
     challenge: &Challenge,
     heard: &Heard,
     relaxations: &[Relaxation],
+    texts: &Texts,
 ) -> Result<(), String> {
     if challenge.accept_missing != heard.hello.missing {
         return Err("it was let off other invariants than it misses".into());
     }
     let later = relaxations.contains(&Relaxation::Interface);
-    match heard.untrue(&evidence.tool.version, later) {
+    match heard.untrue(&evidence.tool.version, later, texts) {
         Some(why) => Err(why.into()),
         None => Ok(()),
     }

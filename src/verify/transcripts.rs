@@ -8,7 +8,7 @@ use tki_evidence::catalogue;
 use tki_evidence::controls::{self, Relaxation};
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, RawFacts};
-use tki_evidence::judge::Sweeps;
+use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::request::control_nonce;
 use tki_evidence::transcript::{self, Heard, Lines};
 use tki_evidence::wire::{Challenge, Limits};
@@ -55,7 +55,9 @@ pub fn compare_run<'a>(evidence: &Evidence, loaded: &'a Loaded) -> Result<Run<'a
     if !asked.eq(required.map(|probe| probe.id)) || !challenge.lock {
         return Err("the inspector was asked something else".into());
     }
-    terms::check(evidence, &challenge, &heard, &[])?;
+    let sweeps = Sweeps::default();
+    let texts = Texts::of_run(&heard.raw, &sweeps);
+    terms::check(evidence, &challenge, &heard, &[], &texts)?;
     terms::check_out(evidence, &challenge.limits)?;
     let mut seen = heard.by_probe();
     for probe in &evidence.probes {
@@ -155,7 +157,8 @@ pub fn compare_controls<'a>(
         if challenge.nonce != control_nonce(&nonce, control.name) {
             return wrong("it belongs to another run or to another control");
         }
-        terms::check(evidence, &challenge, &heard, control.relaxations)
+        let texts = calibrate::texts(control, &heard, &evidence.raw, plain, &sweeps);
+        terms::check(evidence, &challenge, &heard, control.relaxations, &texts)
             .map_err(|why| format!("{}: {why}", control.name))?;
         if heard.raw.proc_version != evidence.raw.proc_version {
             return wrong("it ran on another kernel than the run");
@@ -170,8 +173,7 @@ pub fn compare_controls<'a>(
         if known.iter().any(|(_, other)| same_words(other)) {
             return wrong("its conversation is another one under another nonce");
         }
-        let NotPassed { flipped, unproven } =
-            calibrate::not_passed(control, &heard, &evidence.raw, plain, &sweeps);
+        let NotPassed { flipped, unproven } = calibrate::not_passed(control, &heard, &texts);
         if flipped != result.flipped || unproven != result.unproven {
             return wrong("something else flipped");
         }
