@@ -42,9 +42,9 @@ pub fn rests_on_word(path: &str, line: Option<&str>) -> bool {
         ("raw.proc_self_status" | "raw.proc_self_status_locked", line) => {
             line.is_some_and(|line| is_counter(&name(line)))
         }
-        ("raw.outside.status", line) => {
-            line.is_some_and(|line| is_counter(&name(line)) || name(line) == "PPid")
-        }
+        ("raw.outside.status", line) => line.is_some_and(|line| {
+            is_counter(&name(line)) || matches!(name(line).as_str(), "PPid" | "TracerPid")
+        }),
         ("raw.outside.mountinfo", line) => line.is_some_and(|line| line.contains(" - cgroup")),
         _ => !field.word.is_empty(),
     }
@@ -171,7 +171,7 @@ pub const EVIDENCE: &[Field] = &[
     field("raw.outside.mountinfo", "EV-OUTSIDE EV-WITNESSES", "where in the control groups the container's begins"),
     field("raw.outside.namespaces[]", "EV-OUTSIDE EV-WITNESSES", ""),
     field("raw.outside.net_dev", "EV-OUTSIDE EV-WITNESSES", ""),
-    field("raw.outside.status", "EV-OUTSIDE EV-WITNESSES", "counters and the parent's number"),
+    field("raw.outside.status", "EV-OUTSIDE EV-WITNESSES", "counters, the parent's number and who of the host traces it"),
     field("raw.outside.uid_map", "EV-OUTSIDE", "which ids of the host a range is, beyond those of the process"),
     field("raw.proc_net_dev", "EV-TEXTS EV-DERIVED EV-TRANSCRIPT", ""),
     field("raw.proc_net_ipv6_route", "EV-TEXTS EV-DERIVED EV-TRANSCRIPT", "metrics and flags of routes through lo"),
