@@ -188,14 +188,7 @@ pub fn number(name: &str) -> Option<i32> {
 
 /// Whether this is how an errno or a signal is written.
 pub fn is_name(text: &str) -> bool {
-    let listed = |table: &[(i32, &str)]| table.iter().any(|(_, name)| *name == text);
-    let numbered = |prefix: &str, table: &[(i32, &str)]| {
-        let number = text
-            .strip_prefix(prefix)
-            .and_then(|n| n.parse::<i32>().ok());
-        number.is_some_and(|number| number > 0 && look_up(table, number, prefix) == text)
-    };
-    listed(ERRNOS) || listed(SIGNALS) || numbered("ERRNO_", ERRNOS) || numbered("SIGNAL_", SIGNALS)
+    is_errno(text) || is_signal(text)
 }
 
 /// The name of a signal, or `SIGNAL_<n>`.

@@ -284,7 +284,14 @@ pub fn read_with<'a>(
         } else {
             let (line, after) = split_line(rest);
             rest = after;
-            known.add(line, transcript.message(line)?, last)
+            let message = match known.expected(line) {
+                Some(message) => {
+                    transcript.lines += 1;
+                    message
+                }
+                None => transcript.message(line)?,
+            };
+            known.add(line, message, last)
         };
         known.follows(index, last);
         last = Some(index);
@@ -473,7 +480,7 @@ fn place<'a>(raw: &'a mut RawFacts, name: &str) -> Option<Place<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::Phase;
+    use crate::observation::{Phase, State};
 
     fn challenge() -> Challenge {
         Challenge {
@@ -625,6 +632,25 @@ mod tests {
             assert!(read_with(&longer, &mut Lines::default()).is_err());
             let early: Vec<u8> = text.iter().copied().filter(|byte| *byte != b':').collect();
             assert!(read(&early).is_err());
+        }
+    }
+
+    /// What is expected changes nothing either, whether it comes or not.
+    #[test]
+    fn lines_that_are_expected_change_nothing() {
+        let lines = [seen("a"), seen("b"), seen("c")];
+        let done = r#"{"done":{"nonce":"n","observations":3,"elapsed_us":7}}"#;
+        let text = written(&[&lines[0], &lines[1], &lines[2], done]);
+        let (_, alone) = read(&text).unwrap();
+        for names in [&["a", "b", "c"][..], &["a", "x", "b"], &["c"], &[]] {
+            let observations: Vec<Observation> = names
+                .iter()
+                .map(|name| Observation::new(Phase::Engine, name, State::Denied))
+                .collect();
+            let said = [("PR-NET-1", observations.as_slice())];
+            let mut known = Lines::expecting(said.into_iter());
+            let (_, with) = read_with(&text, &mut known).unwrap();
+            assert_eq!(with.observations, alone.observations, "{names:?}");
         }
     }
 

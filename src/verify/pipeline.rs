@@ -109,6 +109,8 @@ fn finding(
     let evidence = opened.evidence.as_ref();
     let sha256 = |pair: Option<&String>| pair.cloned();
     let mut not_proven = match evidence {
+        // What follows was found to be what is said.
+        Some(evidence) if checks.all_ok(&["EV-DERIVED"]) => evidence.not_proven.clone(),
         Some(evidence) => derive::not_proven(evidence),
         None => vec!["Anything: the evidence was not read.".to_owned()],
     };

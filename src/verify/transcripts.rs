@@ -48,7 +48,9 @@ pub fn compare_run<'a>(evidence: &Evidence, loaded: &'a Loaded) -> Result<Run<'a
         .first()
         .map(|probe| probe.artifact_path.as_str());
     let path = path.ok_or("there are no probes")?;
-    let mut lines = Lines::default();
+    let said = evidence.probes.iter();
+    let said = said.map(|probe| (probe.probe_id.as_str(), probe.observations.as_slice()));
+    let mut lines = Lines::expecting(said);
     let (challenge, heard) = conversation(loaded, path, &mut lines)?;
     let asked = challenge.probes.iter().map(String::as_str);
     let required = catalogue::required(!evidence.controls.is_empty());

@@ -1,12 +1,39 @@
 //! Lines of conversations that were read before.
 
 use super::Message;
+use crate::observation::{Observation, Phase};
+use crate::wire::ProbeObservation;
+use serde::Serialize;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Lines that were read before. The conversations of one bundle mostly say the
 /// same, line by line and in the same order: what followed a line before is what
 /// is looked for. A line that is not found is read like any other.
 #[derive(Debug, Default)]
-pub struct Lines<'a>(Vec<Line<'a>>);
+pub struct Lines<'a>(Vec<Line<'a>>, Expected);
+
+/// Observations that somebody says a conversation has, as it would have them: a line that
+/// is one of these, to the letter, need not be read.
+#[derive(Debug, Default)]
+struct Expected {
+    text: Vec<u8>,
+    lines: Vec<(Range<usize>, Arc<ProbeObservation>)>,
+    next: usize,
+}
+
+/// A line of the inspector's, written as it writes it.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Said<'a> {
+    Observation(Seen<'a>),
+}
+
+#[derive(Serialize)]
+struct Seen<'a> {
+    probe: &'a str,
+    seen: &'a Observation,
+}
 
 #[derive(Debug)]
 struct Line<'a> {
@@ -25,6 +52,41 @@ const MAX_OTHERS: usize = 8;
 const MAX_LEFT_OUT: usize = 16;
 
 impl<'a> Lines<'a> {
+    /// Lines of a conversation that is said to have these observations, by probe. It has
+    /// them phase by phase.
+    pub fn expecting<'e>(said: impl Iterator<Item = (&'e str, &'e [Observation])> + Clone) -> Self {
+        let mut expected = Expected::default();
+        for phase in [Phase::Engine, Phase::Locked] {
+            for (probe, seen) in said.clone() {
+                for seen in seen.iter().filter(|seen| seen.phase == phase) {
+                    let start = expected.text.len();
+                    let line = Said::Observation(Seen { probe, seen });
+                    if serde_json::to_writer(&mut expected.text, &line).is_err() {
+                        continue;
+                    }
+                    let own = ProbeObservation {
+                        probe: probe.to_owned(),
+                        seen: seen.clone(),
+                    };
+                    let range = start..expected.text.len();
+                    expected.lines.push((range, Arc::new(own)));
+                }
+            }
+        }
+        Self(Vec::new(), expected)
+    }
+
+    /// What a line says, if it is the one that is expected next.
+    pub(super) fn expected(&mut self, line: &[u8]) -> Option<Message> {
+        let expected = &mut self.1;
+        let (range, seen) = expected.lines.get(expected.next)?;
+        let is_it = expected.text.get(range.clone()) == Some(line);
+        is_it.then(|| {
+            expected.next += 1;
+            Message::Observation(seen.clone())
+        })
+    }
+
     /// What followed a line, or began a conversation, the first time.
     fn next(&self, last: Option<usize>) -> Option<usize> {
         match last {
