@@ -162,7 +162,8 @@ fn is_known(table: &[(i32, &str)], name: &str, prefix: &str) -> bool {
     table.iter().any(|(_, known)| *known == name)
         || name
             .strip_prefix(prefix)
-            .is_some_and(|number| number.parse::<u16>().is_ok())
+            .and_then(|number| number.parse::<u16>().ok())
+            .is_some_and(|number| look_up(table, number.into(), prefix) == name)
 }
 
 /// Whether [`name`] gives this name to a number.

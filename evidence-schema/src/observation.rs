@@ -41,6 +41,18 @@ pub enum State {
     Error,
 }
 
+impl State {
+    /// The name used on the wire and in evidence.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Denied => "denied",
+            State::Allowed => "allowed",
+            State::NotReached => "not_reached",
+            State::Error => "error",
+        }
+    }
+}
+
 /// One operation, tried once, in one phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]

@@ -298,7 +298,7 @@ fn beside(
 /// it.
 fn transcript<'a>(
     checks: &mut Checks,
-    evidence: &Evidence,
+    evidence: &'a Evidence,
     loaded: Option<&'a Loaded>,
 ) -> Option<Run<'a>> {
     let (outcome, got, run) = match loaded {

@@ -42,7 +42,7 @@ fn conversation<'a>(loaded: &'a Loaded, path: &str, known: &mut Lines<'a>) -> Re
 }
 
 /// Compares the run's conversation with its evidence; gives it.
-pub fn compare_run<'a>(evidence: &Evidence, loaded: &'a Loaded) -> Result<Run<'a>, String> {
+pub fn compare_run<'a>(evidence: &'a Evidence, loaded: &'a Loaded) -> Result<Run<'a>, String> {
     let path = evidence
         .probes
         .first()

@@ -3,36 +3,20 @@
 use super::Message;
 use crate::observation::{Observation, Phase};
 use crate::wire::ProbeObservation;
-use serde::Serialize;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Lines that were read before. The conversations of one bundle mostly say the
 /// same, line by line and in the same order: what followed a line before is what
 /// is looked for. A line that is not found is read like any other.
 #[derive(Debug, Default)]
-pub struct Lines<'a>(Vec<Line<'a>>, Expected);
+pub struct Lines<'a>(Vec<Line<'a>>, Expected<'a>);
 
-/// Observations that somebody says a conversation has, as it would have them: a line that
-/// is one of these, to the letter, need not be read.
+/// Observations that somebody says a conversation has: a line that says one of these, to
+/// the letter, need not be read.
 #[derive(Debug, Default)]
-struct Expected {
-    text: Vec<u8>,
-    lines: Vec<(Range<usize>, Arc<ProbeObservation>)>,
+struct Expected<'a> {
+    said: Vec<(&'a str, &'a Observation)>,
     next: usize,
-}
-
-/// A line of the inspector's, written as it writes it.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Said<'a> {
-    Observation(Seen<'a>),
-}
-
-#[derive(Serialize)]
-struct Seen<'a> {
-    probe: &'a str,
-    seen: &'a Observation,
 }
 
 #[derive(Debug)]
@@ -54,37 +38,28 @@ const MAX_LEFT_OUT: usize = 16;
 impl<'a> Lines<'a> {
     /// Lines of a conversation that is said to have these observations, by probe. It has
     /// them phase by phase.
-    pub fn expecting<'e>(said: impl Iterator<Item = (&'e str, &'e [Observation])> + Clone) -> Self {
-        let mut expected = Expected::default();
-        for phase in [Phase::Engine, Phase::Locked] {
-            for (probe, seen) in said.clone() {
-                for seen in seen.iter().filter(|seen| seen.phase == phase) {
-                    let start = expected.text.len();
-                    let line = Said::Observation(Seen { probe, seen });
-                    if serde_json::to_writer(&mut expected.text, &line).is_err() {
-                        continue;
-                    }
-                    let own = ProbeObservation {
-                        probe: probe.to_owned(),
-                        seen: seen.clone(),
-                    };
-                    let range = start..expected.text.len();
-                    expected.lines.push((range, Arc::new(own)));
-                }
-            }
-        }
-        Self(Vec::new(), expected)
+    pub fn expecting(said: impl Iterator<Item = (&'a str, &'a [Observation])> + Clone) -> Self {
+        let phases = [Phase::Engine, Phase::Locked].into_iter();
+        let said = phases.flat_map(|phase| {
+            let of_phase = move |seen: &&Observation| seen.phase == phase;
+            let own = move |(probe, seen): (&'a str, &'a [Observation])| {
+                seen.iter().filter(of_phase).map(move |seen| (probe, seen))
+            };
+            said.clone().flat_map(own)
+        });
+        let said = said.collect();
+        Self(Vec::new(), Expected { said, next: 0 })
     }
 
     /// What a line says, if it is the one that is expected next.
     pub(super) fn expected(&mut self, line: &[u8]) -> Option<Message> {
-        let expected = &mut self.1;
-        let (range, seen) = expected.lines.get(expected.next)?;
-        let is_it = expected.text.get(range.clone()) == Some(line);
-        is_it.then(|| {
-            expected.next += 1;
-            Message::Observation(seen.clone())
-        })
+        let (probe, seen) = *self.1.said.get(self.1.next)?;
+        says(line, probe, seen)?;
+        self.1.next += 1;
+        Some(Message::Observation(Arc::new(ProbeObservation {
+            probe: probe.to_owned(),
+            seen: seen.clone(),
+        })))
     }
 
     /// What followed a line, or began a conversation, the first time.
@@ -147,5 +122,104 @@ impl<'a> Lines<'a> {
                 last.others.push(line);
             }
         }
+    }
+}
+
+/// The line is how the inspector writes this observation. What would be written with an
+/// escape is not compared.
+fn says(line: &[u8], probe: &str, seen: &Observation) -> Option<()> {
+    let Observation {
+        phase,
+        operation,
+        state,
+        step,
+        returned,
+        errno,
+        signal,
+        value,
+    } = seen;
+    let mut rest = Rest(line);
+    rest.word("{\"observation\":{\"probe\":")?.text(probe)?;
+    rest.word(",\"seen\":{\"phase\":")?.text(phase.name())?;
+    rest.word(",\"operation\":")?.text(operation)?;
+    rest.word(",\"state\":")?.text(state.name())?;
+    rest.field("step", step.as_deref())?;
+    if let Some(returned) = returned {
+        rest.word(",\"returned\":")?.word(&returned.to_string())?;
+    }
+    rest.field("errno", errno.as_deref())?;
+    rest.field("signal", signal.as_deref())?;
+    rest.field("value", value.as_deref())?;
+    rest.word("}}}")?;
+    rest.0.is_empty().then_some(())
+}
+
+/// What is left of a line.
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    fn word(&mut self, word: &str) -> Option<&mut Self> {
+        self.0 = self.0.strip_prefix(word.as_bytes())?;
+        Some(self)
+    }
+
+    /// A text that needs no escape, in quotation marks.
+    fn text(&mut self, text: &str) -> Option<&mut Self> {
+        let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+        let is_plain = text.bytes().all(plain);
+        self.word("\"")?.word(text)?.word("\"").filter(|_| is_plain)
+    }
+
+    fn field(&mut self, name: &str, text: Option<&str>) -> Option<()> {
+        if let Some(text) = text {
+            self.word(",\"")?.word(name)?.word("\":")?.text(text)?;
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::State;
+    use crate::wire::InspectorMessage;
+
+    /// Whatever is compared is what serde writes, and what it would escape is not.
+    #[test]
+    fn a_line_is_known_to_the_letter() {
+        for value in [
+            None,
+            Some(""),
+            Some("1=EPERM é"),
+            Some("a\"b"),
+            Some("a\\b"),
+            Some("\n"),
+        ] {
+            for (errno, returned) in [(None, None), (Some("EPERM"), Some(-1))] {
+                let mut seen = Observation::new(Phase::Locked, "open(/a b)", State::NotReached);
+                seen.value = value.map(str::to_owned);
+                seen.errno = errno.map(str::to_owned);
+                seen.step = errno.map(|_| "socket".into());
+                seen.signal = errno.map(|_| "SIGSYS".into());
+                seen.returned = returned;
+                let own = ProbeObservation {
+                    probe: "PR-NET-1".into(),
+                    seen: seen.clone(),
+                };
+                let line = serde_json::to_vec(&InspectorMessage::Observation(own)).unwrap();
+                let is_plain = value.is_none_or(|value| !value.contains(['"', '\\', '\n']));
+                let found = says(&line, "PR-NET-1", &seen);
+                assert_eq!(found.is_some(), is_plain, "{value:?}");
+                assert!(says(&line, "PR-NET-2", &seen).is_none());
+                assert!(says(&line[..line.len() - 1], "PR-NET-1", &seen).is_none());
+                seen.phase = Phase::Engine;
+                assert!(says(&line, "PR-NET-1", &seen).is_none());
+            }
+        }
+        // What only looks like it, because a text holds what should stand outside.
+        let mut seen = Observation::new(Phase::Engine, "o", State::Denied);
+        seen.step = Some("a\",\"errno\":\"EPERM".into());
+        let line = br#"{"observation":{"probe":"p","seen":{"phase":"engine","operation":"o","state":"denied","step":"a","errno":"EPERM"}}}"#;
+        assert!(says(line, "p", &seen).is_none());
     }
 }
