@@ -8,9 +8,7 @@ use tki_evidence::stamp::sha256_hex;
 
 /// Reads what was written down of a description.
 pub(super) fn read(bytes: &[u8]) -> Result<Described, String> {
-    let value = unique::parse(bytes)?;
-    let found = serde_json::from_value(value).map_err(|error| error.to_string())?;
-    Ok(described(&found))
+    Ok(described(&unique::read(bytes)?))
 }
 
 /// What a description says.

@@ -97,8 +97,7 @@ pub struct GroupLimits {
 
 /// Reads what was written down of a container of this engine's.
 pub(super) fn read(engine: &str, bytes: &[u8]) -> Result<Described, String> {
-    let document = unique::parse(bytes)?;
-    let document: Document = serde_json::from_value(document).map_err(|error| error.to_string())?;
+    let document: Document = unique::read(bytes)?;
     if document.engine != engine {
         return Err(format!("{:?} made it, not {engine}", document.engine));
     }

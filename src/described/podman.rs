@@ -38,8 +38,7 @@ pub struct Profile {
 
 /// Reads what was written down of a container.
 pub(super) fn read(bytes: &[u8]) -> Result<Described, String> {
-    let document: Document =
-        serde_json::from_value(unique::parse(bytes)?).map_err(|error| error.to_string())?;
+    let document: Document = unique::read(bytes)?;
     let described = description(&document.inspect)?;
     described_by(&document, &described)
 }

@@ -2,92 +2,114 @@
 //! so such a text says different things to different people. Numbers of any size are
 //! left alone: these texts are an engine's, and not ours to bound.
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde::de::{
+    Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor,
+};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Reads a text; the error says where it is none.
-pub(super) fn parse(bytes: &[u8]) -> Result<Value, String> {
+pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
-    let read: Unique = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    Ok(read.0)
+    let Unique = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-struct Unique(Value);
+/// Any value whose keys are all different.
+struct Unique;
 
 impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reader).map(Self)
+        from.deserialize_any(Reader)
     }
 }
 
 struct Reader;
 
 impl<'de> Visitor<'de> for Reader {
-    type Value = Value;
+    type Value = Unique;
 
     fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
         to.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<Unique, E> {
+        Ok(Unique)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_bool<E>(self, _: bool) -> Result<Unique, E> {
+        Ok(Unique)
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_i64<E>(self, _: i64) -> Result<Unique, E> {
+        Ok(Unique)
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_u64<E>(self, _: u64) -> Result<Unique, E> {
+        Ok(Unique)
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    fn visit_f64<E>(self, _: f64) -> Result<Unique, E> {
+        Ok(Unique)
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_str<E>(self, _: &str) -> Result<Unique, E> {
+        Ok(Unique)
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Unique, A::Error> {
+        while let Some(Unique) = from.next_element()? {}
+        Ok(Unique)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(Unique(item)) = from.next_element()? {
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        while let Some(key) = from.next_key::<String>()? {
-            let Unique(value) = from.next_value()?;
-            if map.contains_key(&key) {
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Unique, A::Error> {
+        let mut keys = BTreeSet::new();
+        while let Some(Key(key)) = from.next_key()? {
+            let Unique = from.next_value()?;
+            if !keys.insert(key) {
                 return Err(A::Error::custom("a key stands there twice"));
             }
-            map.insert(key, value);
         }
-        Ok(Value::Object(map))
+        Ok(Unique)
+    }
+}
+
+/// A key, as it means and not as it is written.
+struct Key<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Key<'de>;
+
+            fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
+                to.write_str("a key")
+            }
+
+            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+
+            fn visit_str<E>(self, key: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+        from.deserialize_str(Text)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[test]
     fn values_are_read_as_they_are() {
         let text = r#"{"a":[null,true,-1,18446744073709551615,1.5,"x"],"b":{"a":{}}}"#;
         let plain: Value = serde_json::from_str(text).unwrap();
-        assert_eq!(parse(text.as_bytes()), Ok(plain));
+        assert_eq!(read::<Value>(text.as_bytes()), Ok(plain));
     }
 
     #[test]
@@ -99,9 +121,9 @@ mod tests {
             "",
             "{} {}",
         ] {
-            assert!(parse(text.as_bytes()).is_err(), "{text}");
+            assert!(read::<Value>(text.as_bytes()).is_err(), "{text}");
         }
-        assert!(parse(b"\xff").is_err());
-        assert!(parse("[".repeat(100_000).as_bytes()).is_err());
+        assert!(read::<Value>(b"\xff").is_err());
+        assert!(read::<Value>("[".repeat(100_000).as_bytes()).is_err());
     }
 }
