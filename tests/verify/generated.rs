@@ -953,3 +953,18 @@ fn lies_in_many_fields_are_refused_by_the_step_that_reads_them() {
         assert!(refuses, "{name}: {:#?}", found.steps);
     }
 }
+
+/// Probes that are named again and again, beside a mount table without end: what is held
+/// against each other is looked through once.
+#[test]
+fn a_bundle_of_any_size_is_held_against_itself() {
+    let mut evidence: Evidence = serde_json::from_value(read_json(controls::real())).unwrap();
+    let mut probes = evidence.probes.iter();
+    let masked = probes.find(|probe| probe.probe_id == "XP-FS-MASKED");
+    evidence.probes = vec![masked.unwrap().clone(); 20_000];
+    let table = "1 2 0:1 / /x rw - ext4 /dev/vda rw\n".repeat(100_000);
+    evidence.raw.outside.mountinfo.clone_from(&table);
+    evidence.raw.mountinfo = table;
+    assert!(!tki_evidence::coherent::texts(&evidence).is_empty());
+    tki_evidence::coherent::outside(&evidence);
+}
