@@ -184,7 +184,23 @@ pub fn control_problems(result: &ControlResult, run: &Comparable) -> Vec<String>
     if problems.is_empty() && result.changed != expected {
         problems.push("changed settings are named twice or in another order".into());
     }
+    if is_blind(control, result) {
+        problems.push("it shows nothing".into());
+    }
     problems
+}
+
+/// None of the few probes that a control is run for could tell anything.
+fn is_blind(control: &Control, result: &ControlResult) -> bool {
+    let told = |probe: &&str| !result.unproven.iter().any(|own| own == probe);
+    !control.only.is_empty() && !control.only.iter().any(told)
+}
+
+/// The one thing that is wrong with a control is that it shows nothing. It does not hold
+/// then, and nothing rests on it: what it would have shown is in `not_proven`.
+pub fn only_shows_nothing(result: &ControlResult, run: &Comparable) -> bool {
+    let known = controls::find(&result.control);
+    known.is_some_and(|known| is_blind(known, result)) && control_problems(result, run).len() == 1
 }
 
 fn named(probes: &[impl AsRef<str>]) -> String {
@@ -326,6 +342,28 @@ mod tests {
         marked: "1234",
     };
 
+    /// A control whose only probe told nothing does not hold, and breaks nothing; with
+    /// anything else wrong it does.
+    #[test]
+    fn a_control_that_shows_nothing_does_not_hold() {
+        let run = Comparable::of(&run_settings("/run/a"));
+        let marks = controls::find("marks").unwrap();
+        let good = result_of(marks, |_| {});
+        assert!(control_problems(&good, &run).is_empty());
+        assert!(!only_shows_nothing(&good, &run));
+        let silent = ControlResult {
+            unproven: vec!["XP-ABI-SWEEP".into()],
+            ..good
+        };
+        assert_eq!(control_problems(&silent, &run), ["it shows nothing"]);
+        assert!(only_shows_nothing(&silent, &run));
+        let other = ControlResult {
+            changed: Vec::new(),
+            ..silent
+        };
+        assert!(!only_shows_nothing(&other, &run));
+    }
+
     /// What a launcher that does as it should would record.
     fn result_of(control: &Control, change: impl Fn(&mut Settings)) -> ControlResult {
         let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
@@ -348,7 +386,11 @@ mod tests {
             may_flip: Vec::new(),
             blinds: Vec::new(),
             flipped: list(control.must_flip),
-            unproven: list(control.blinds),
+            // One that is run for a few probes alone has told something by them.
+            unproven: match control.only {
+                [] => list(control.blinds),
+                _ => Vec::new(),
+            },
             changed: changed(&run_settings("/run/a"), &there, NAMES),
             holds: false,
             artifact_path: String::new(),

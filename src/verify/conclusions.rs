@@ -22,6 +22,7 @@ pub fn controls(checks: &mut Checks, evidence: &Evidence, conversations: Option<
         .controls
         .iter()
         .filter(doubtful)
+        .filter(|control| !calibrate::only_shows_nothing(control, &run))
         .filter_map(|control| {
             let why = calibrate::control_problems(control, &run);
             (!why.is_empty()).then(|| format!("{}: {}", control.control, why.join(", ")))
@@ -49,10 +50,7 @@ pub fn controls(checks: &mut Checks, evidence: &Evidence, conversations: Option<
                 Outcome::NotChecked,
                 "no artifacts to recompute them from".to_owned(),
             ),
-            Some(Ok(())) => (
-                Outcome::Ok,
-                format!("{} controls, each flips its set", evidence.controls.len()),
-            ),
+            Some(Ok(())) => (Outcome::Ok, shown(&evidence.controls)),
             Some(Err(why)) => (Outcome::False, why),
         }
     };
@@ -64,6 +62,18 @@ pub fn controls(checks: &mut Checks, evidence: &Evidence, conversations: Option<
         "controls",
         "run with --controls safe, and keep the artifact directory beside the evidence",
     );
+}
+
+/// What good controls show, in a line.
+fn shown(controls: &[ControlResult]) -> String {
+    let silent = controls.iter().filter(|control| !control.holds);
+    let silent: Vec<&str> = silent.map(|control| control.control.as_str()).collect();
+    let holding = controls.len() - silent.len();
+    let mut shown = format!("{holding} controls, each flips its set");
+    if !silent.is_empty() {
+        shown += &format!("; {} shows nothing", silent.join(", "));
+    }
+    shown
 }
 
 /// Every L1 test is bound to a probe and passes; gives the rows.

@@ -359,9 +359,27 @@ fn a_filter_that_is_not_the_profile_is_seen_by_its_marks() {
 fn without_marks_it_is_said_that_nothing_was_shown() {
     let mut silent = with_marks(|sweep| sweep.replace("ERRNO_1009", "EPERM"));
     silent.control("marks")["unproven"] = json!(["XP-ABI-SWEEP"]);
-    let said = verified(silent);
+    silent.derive();
+    assert_eq!(silent.control("marks")["holds"], false);
+    write_restamped(&silent.path, silent.value.clone());
+    let said = verify(&silent.path, &[]);
     said.succeeded();
     assert!(said.stdout.contains("no mark came back"), "{said:?}");
+    assert!(
+        said.stdout
+            .contains("25 controls, each flips its set; marks shows nothing")
+    );
+    // Who relies on it demands it.
+    let policy = silent.path.with_extension("toml");
+    let text = "schema = \"tki-attest/policy/v1\"\nrequired_controls = [\"marks\"]\n";
+    fs::write(&policy, text).unwrap();
+    let said = verify(&silent.path, &["--policy", policy.to_str().unwrap()]);
+    assert_eq!(said.status, 3, "{said:?}");
+    verify(real(), &["--policy", policy.to_str().unwrap()]).succeeded();
+    // A sweep that is none is no silence.
+    let mut cut = with_marks(|sweep| sweep.split(' ').take(300).collect::<Vec<_>>().join(" "));
+    cut.control("marks")["unproven"] = json!(["XP-ABI-SWEEP"]);
+    assert_eq!(verified(cut).status, 1);
     // What the evidence says must be what the conversation says.
     let mut forged = Forgery::new();
     let sweep = forged.value["raw"]["marked_sweep"].as_str().unwrap();

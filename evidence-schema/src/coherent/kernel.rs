@@ -3,6 +3,7 @@
 use super::{Found, number, shown};
 use crate::evidence::Evidence;
 use crate::facts::{self, Mount};
+use crate::policy::kernel_version;
 use std::collections::BTreeSet;
 
 /// Engines that this tool knows, and what goes with each: its OCI runtime, if there
@@ -43,12 +44,8 @@ pub fn release(proc_version: &str) -> Option<&str> {
 }
 
 /// A release's first two numbers.
-pub fn version(release: &str) -> Option<(u64, u64)> {
-    let (major, rest) = release.split_once('.')?;
-    let end = rest
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(rest.len());
-    Some((number(major)?, number(&rest[..end])?))
+pub fn version(release: &str) -> Option<(u32, u32)> {
+    kernel_version(release).map(|(major, minor, _)| (major, minor))
 }
 
 pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {

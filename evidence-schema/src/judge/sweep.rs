@@ -111,10 +111,7 @@ pub fn check(reading: &str, calls: &Calls) -> Vec<Problem> {
 /// What is wrong with a sweep under a profile with marks; `calls` are expected without
 /// them. What comes back with the mark was stopped by the filter, and what does not was not.
 pub fn check_marked(reading: &str, calls: &Calls) -> Vec<Problem> {
-    match entries(reading, calls) {
-        Ok(entries) => marked_problems(&entries, calls),
-        Err(problem) => vec![problem],
-    }
+    told(reading, calls).0
 }
 
 fn marked_problems(entries: &[Entry], calls: &Calls) -> Vec<Problem> {
@@ -163,7 +160,8 @@ pub fn has_marks(reading: &str) -> bool {
 pub fn told(reading: &str, calls: &Calls) -> (Vec<Problem>, SyscallLayers) {
     match entries(reading, calls) {
         Ok(entries) => (marked_problems(&entries, calls), layers(&entries)),
-        Err(problem) => (vec![problem], SyscallLayers::default()),
+        // Not to tell is one thing, to tell what no inspector tells another.
+        Err((_, what)) => (vec![(Verdict::Fail, what)], SyscallLayers::default()),
     }
 }
 
