@@ -17,8 +17,7 @@ const LEAST_API_NAME: &str = "1.40";
 const REQUEST_SECONDS: u64 = 600;
 
 /// Connects and agrees on an API version.
-pub fn connect(driver: &mut Driver, host: &str) -> Result<Docker, EngineError> {
-    let address = address(host)?;
+pub fn connect(driver: &mut Driver, address: &Address, host: &str) -> Result<Docker, EngineError> {
     // The client connects late and says little about why it failed.
     driver.run("connecting", address.knock(host))?;
     // Asking costs the engine more than anything else that is asked of it, and
@@ -30,25 +29,25 @@ pub fn connect(driver: &mut Driver, host: &str) -> Result<Docker, EngineError> {
     if let Some((known, version)) = agreed.as_ref()
         && known == host
     {
-        return client(&address, host, version);
+        return client(address, host, version);
     }
-    let docker = client(&address, host, bollard::API_DEFAULT_VERSION)?;
+    let docker = client(address, host, bollard::API_DEFAULT_VERSION)?;
     // Podman answers in the same words, but means other things by some of them.
-    if let Address::Unix(_) = address {
-        let raw = Raw::at(address, host);
-        match driver.run("GET /_ping", libpod::ping(&raw)) {
-            Ok(Some(_)) => return Err(podman_there(host)),
-            Err(
-                error @ (EngineError::Interrupted { .. }
-                | EngineError::TimedOut { .. }
-                | EngineError::Flood { .. }
-                | EngineError::Peer { .. }),
-            ) => {
-                return Err(error);
-            }
-            // What else is wrong shows in the answer to the next question.
-            Ok(None) | Err(_) => {}
+    let raw = Raw::at(address.clone(), host);
+    match driver.run("GET /_ping", libpod::ping(&raw)) {
+        Ok(Some(_)) => return Err(podman_there(host)),
+        Err(
+            error @ (EngineError::Interrupted { .. }
+            | EngineError::TimedOut { .. }
+            | EngineError::Flood { .. }
+            | EngineError::Tls { .. }
+            | EngineError::Ssh { .. }
+            | EngineError::Peer { .. }),
+        ) => {
+            return Err(error);
         }
+        // What else is wrong shows in the answer to the next question.
+        Ok(None) | Err(_) => {}
     }
     let request = "GET /version";
     let docker = driver.run(request, async {
@@ -80,14 +79,6 @@ fn podman_there(host: &str) -> EngineError {
         reason: format!("{host} is Podman's"),
         next: "use --engine podman".into(),
     }
-}
-
-/// The address that a user gave.
-pub fn address(host: &str) -> Result<Address, EngineError> {
-    Address::parse(host).map_err(|why| EngineError::Address {
-        host: host.into(),
-        why,
-    })
 }
 
 /// A client for an address, with a version that is agreed on. Errors call it `host`.

@@ -4,12 +4,15 @@
 //! The client library collects whatever an engine sends. So the bound lies below it: on
 //! the bytes of the connection, whatever HTTP makes of them.
 
+use crate::engine::api::address::host_and_port;
 use crate::engine::api::meter::{Meter, Metered};
+use crate::engine::api::tls::Tls;
+use crate::engine::api::tunnel::Tunnel;
 use crate::engine::error::EngineError;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderValue};
-use hyper::{Request, Response, Uri};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
@@ -17,6 +20,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -25,8 +29,8 @@ use tokio::net::{TcpStream, UnixStream};
 /// tells nobody when there is room.
 const FULL: Duration = Duration::from_millis(20);
 
-/// Where an engine listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where an engine listens, with all that is needed to get there.
+#[derive(Clone, Debug)]
 pub enum Address {
     /// A unix socket.
     Unix(PathBuf),
@@ -36,7 +40,11 @@ pub enum Address {
         host: String,
         /// The port.
         port: u16,
+        /// Certificates, if it speaks TLS.
+        tls: Option<Tls>,
     },
+    /// A socket on another host.
+    Ssh(Arc<Tunnel>),
 }
 
 /// Both directions of a connection.
@@ -63,6 +71,20 @@ pub enum Fault {
         most: u64,
         /// Of what.
         what: &'static str,
+    },
+    /// One side does not take the other's certificate.
+    #[error("{what}")]
+    Tls {
+        /// Whose certificate, and what is wrong with it.
+        what: String,
+        /// What to do about it.
+        next: &'static str,
+    },
+    /// `ssh` does not get there.
+    #[error("ssh: {said}")]
+    Ssh {
+        /// What it says.
+        said: String,
     },
     /// The container's streams do not come in frames.
     #[error("the container's streams are not multiplexed")]
@@ -103,6 +125,15 @@ impl Fault {
                 request,
                 what: self.to_string(),
             },
+            Self::Tls { what, next } => EngineError::Tls {
+                host,
+                what: what.clone(),
+                next,
+            },
+            Self::Ssh { said } => EngineError::Ssh {
+                host,
+                said: said.clone(),
+            },
             Self::NotFramed => EngineError::Vanished {
                 host,
                 request,
@@ -130,35 +161,46 @@ pub enum Broken {
 }
 
 impl Address {
-    /// The address in `unix:///path` or `tcp://host:port`; otherwise why it is none.
-    pub fn parse(host: &str) -> Result<Self, String> {
-        if let Some(path) = host.strip_prefix("unix://") {
-            return Ok(Self::Unix(path.into()));
+    /// How an engine is reached that may be another machine's: any but one behind a unix
+    /// socket. A port of this host's may be forwarded.
+    pub fn far(&self) -> Option<String> {
+        match self {
+            Self::Unix(_) => None,
+            Self::Tcp { host, port, tls } => {
+                let tls = tls.as_ref().map_or("", |_| " (TLS)");
+                Some(format!("tcp://{}{tls}", host_and_port(host, *port)))
+            }
+            Self::Ssh(tunnel) => Some(tunnel.shown().to_owned()),
         }
-        let rest = host
-            .strip_prefix("tcp://")
-            .or_else(|| host.strip_prefix("http://"))
-            .ok_or("only unix:// and tcp:// are supported")?;
-        let uri: Uri = format!("http://{rest}")
-            .parse()
-            .map_err(|error: hyper::http::uri::InvalidUri| error.to_string())?;
-        let name = uri.host().unwrap_or_default();
-        // An address of IPv6 stands in brackets.
-        let bare = name
-            .strip_prefix('[')
-            .and_then(|name| name.strip_suffix(']'));
-        Ok(Self::Tcp {
-            host: bare.unwrap_or(name).to_owned(),
-            port: uri.port_u16().unwrap_or(80),
-        })
+    }
+
+    /// What the user should know about the connection.
+    pub fn note(&self) -> Option<String> {
+        let Self::Tcp { host, tls, .. } = self else {
+            return None;
+        };
+        let here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+        match tls {
+            Some(tls) if tls.is_known => None,
+            Some(_) => Some(
+                "no certificate of ours is given (--tls-cert): the engine takes orders from \
+                 anybody who reaches its port"
+                    .into(),
+            ),
+            None if here => None,
+            None => Some(
+                "the connection to the engine is not encrypted, and neither side shows who it \
+                 is: whoever is between can answer anything; use TLS (--tls-ca) or ssh://"
+                    .into(),
+            ),
+        }
     }
 
     /// The name that requests give the engine.
     fn name(&self) -> String {
         match self {
-            Self::Unix(_) => "localhost".to_owned(),
-            Self::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),
-            Self::Tcp { host, port } => format!("{host}:{port}"),
+            Self::Unix(_) | Self::Ssh(_) => "localhost".to_owned(),
+            Self::Tcp { host, port, .. } => host_and_port(host, *port),
         }
     }
 
@@ -172,11 +214,14 @@ impl Address {
     async fn open(&self) -> io::Result<Box<dyn Duplex>> {
         match self {
             Self::Unix(path) => Ok(Box::new(open_socket(path).await?.0)),
-            Self::Tcp { host, port } => {
-                let stream = TcpStream::connect(&*resolve(host, *port).await?).await?;
-                stream.set_nodelay(true)?;
-                Ok(Box::new(stream))
+            Self::Tcp { host, port, tls } => {
+                let stream = open_port(host, *port).await?;
+                match tls {
+                    None => Ok(Box::new(stream)),
+                    Some(tls) => Ok(Box::new(tls.shake(stream).await?)),
+                }
             }
+            Self::Ssh(tunnel) => Ok(Box::new(tunnel.connect().await?)),
         }
     }
 
@@ -185,8 +230,13 @@ impl Address {
     pub async fn knock(&self, name: &str) -> Result<Option<u32>, EngineError> {
         let knocked = match self {
             Self::Unix(path) => open_socket(path).await.map(|(_, uid)| Some(uid)),
+            Self::Tcp {
+                host,
+                port,
+                tls: Some(tls),
+            } => welcome(host, *port, tls).await.map(|()| None),
             // The first request tells more about a port than this would.
-            Self::Tcp { .. } => Ok(None),
+            Self::Tcp { .. } | Self::Ssh(_) => Ok(None),
         };
         knocked.map_err(|error| match (Fault::within(&error), error.kind()) {
             (Some(fault), _) => fault.explained(name, "connecting"),
@@ -221,6 +271,19 @@ impl Address {
         tokio::spawn(connection.with_upgrades());
         Ok(sender.send_request(request).await?)
     }
+}
+
+/// Connects to a port.
+async fn open_port(host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(&*resolve(host, port).await?).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Connects to a port that speaks TLS, and is taken there for who we are.
+async fn welcome(host: &str, port: u16, tls: &Tls) -> io::Result<()> {
+    let stream = open_port(host, port).await?;
+    tls.shake(stream).await?.welcomed().await
 }
 
 /// The addresses of a host. A resolver may take its time, and nobody can stop it: it
@@ -270,24 +333,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_sockets_and_ports() {
-        let tcp = |host: &str, port| {
-            Ok(Address::Tcp {
-                host: host.to_owned(),
-                port,
-            })
+    fn only_a_unix_socket_may_be_of_this_host() {
+        let port = |host: &str| Address::Tcp {
+            host: host.to_owned(),
+            port: 2375,
+            tls: None,
         };
-        assert_eq!(
-            Address::parse("tcp://127.0.0.1:2375"),
-            tcp("127.0.0.1", 2375)
-        );
-        assert_eq!(Address::parse("http://[::1]:2375/"), tcp("::1", 2375));
-        assert_eq!(Address::parse("tcp://engine"), tcp("engine", 80));
-        let base = |host: &str| Address::parse(host).unwrap().base();
-        assert_eq!(base("tcp://[::1]:2375"), "http://[::1]:2375");
-        assert_eq!(base("unix:///x y"), "http://localhost");
-        for host in ["", "/x", "ssh://x", "https://x", "tcp://", "tcp://a b"] {
-            assert!(Address::parse(host).is_err(), "{host}");
+        let unix = Address::Unix("/x y".into());
+        assert_eq!((unix.base(), unix.far()), ("http://localhost".into(), None));
+        assert_eq!(port("::1").base(), "http://[::1]:2375");
+        assert_eq!(port("::1").far().unwrap(), "tcp://[::1]:2375");
+        for (host, is_noted) in [
+            ("127.0.0.1", false),
+            ("::1", false),
+            ("localhost", false),
+            ("192.0.2.1", true),
+            ("engine", true),
+        ] {
+            assert_eq!(port(host).note().is_some(), is_noted, "{host}");
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Answer {
 /// An engine, and how errors call it.
 #[derive(Clone, Debug)]
 pub struct Raw {
-    /// The socket's path; empty if it listens at a port.
+    /// The socket's path; empty if it is not one of this host's.
     pub socket: String,
     /// The engine's address, as errors name it.
     pub host: String,
@@ -45,7 +45,7 @@ impl Raw {
     pub fn at(address: Address, host: &str) -> Self {
         let socket = match &address {
             Address::Unix(path) => path.display().to_string(),
-            Address::Tcp { .. } => String::new(),
+            Address::Tcp { .. } | Address::Ssh(_) => String::new(),
         };
         Self {
             socket,

@@ -1,0 +1,363 @@
+//! A way through `ssh` to the socket of an engine on another host.
+//!
+//! Docker's own client starts an `ssh` for each connection. An attestation makes hundreds,
+//! and each would log in again; sharing one login (`ControlMaster`) is bounded by the
+//! server's `MaxSessions`, which is ten. So there is one `ssh` for everything that a command
+//! does. It forwards a socket here to the engine's over there, and each connection is a
+//! channel of it.
+//!
+//! The socket's name is taken away as soon as `ssh` listens: a descriptor of ours is the only
+//! way to it. Should this tool be killed, the kernel ends the `ssh` too.
+
+use crate::attest::scratch;
+use crate::engine::api::address::Target;
+use crate::engine::api::dial::Fault;
+use crate::engine::error::EngineError;
+use crate::engine::process::{find_program, search_path, wait_at_most};
+use crate::files::Stage;
+use crate::report::text::printable;
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
+
+/// What the socket is called while it has a name.
+const NAME: &str = "engine.sock";
+
+/// The longest path to it: the kernel takes 107 bytes.
+const LONGEST: usize = 100;
+
+/// How often to look whether `ssh` listens.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How long `ssh` may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The most bytes of what `ssh` says that are kept.
+const MOST_SAID: usize = 4096;
+
+/// A running `ssh`; ended when dropped.
+#[derive(Debug)]
+pub struct Tunnel {
+    shown: String,
+    /// The socket, without a name.
+    socket: OwnedFd,
+    running: Running,
+}
+
+/// The process, and what it said.
+#[derive(Debug)]
+struct Running {
+    child: Mutex<Child>,
+    said: Arc<Mutex<Vec<u8>>>,
+    /// Tells its keeper to go.
+    _keeper: Sender<()>,
+}
+
+impl Tunnel {
+    /// Logs in, and waits until `ssh` listens: the caller has a deadline. `config` stands in
+    /// for the user's own configuration of `ssh`.
+    pub async fn open(target: &Target, config: Option<&Path>) -> Result<Self, EngineError> {
+        let shown = target.shown();
+        let failed = |error: io::Error| EngineError::Unreachable {
+            host: target.shown(),
+            reason: format!("cannot start ssh: {error}"),
+        };
+        let parent = scratch::parent().map_err(failed)?;
+        let stage = Stage::new(&parent, "tki-attest-").map_err(failed)?;
+        let local = plain_path(&stage);
+        let running = Running::start(command(target, config, &local)).map_err(failed)?;
+        let socket = loop {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            match openat(stage.folder(), NAME, flags, Mode::empty()) {
+                Ok(socket) => break socket,
+                Err(_) if running.has_ended() => {
+                    return Err(EngineError::Ssh {
+                        host: shown,
+                        said: running.last_words(),
+                    });
+                }
+                Err(_) => tokio::time::sleep(LOOK).await,
+            }
+        };
+        Ok(Self {
+            shown,
+            socket,
+            running,
+        })
+    }
+
+    /// The address, as evidence and errors have it.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// A connection to the engine.
+    pub async fn connect(self: &Arc<Self>) -> io::Result<Channel> {
+        let path = format!("/proc/self/fd/{}", self.socket.as_raw_fd());
+        loop {
+            match UnixStream::connect(&path).await {
+                Ok(stream) => {
+                    return Ok(Channel {
+                        stream,
+                        tunnel: Arc::clone(self),
+                        has_answered: false,
+                    });
+                }
+                // Its queue is full, or it has bound the socket and not listened yet.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::WouldBlock | ErrorKind::ConnectionRefused
+                    ) && !self.running.has_ended() =>
+                {
+                    tokio::time::sleep(LOOK).await;
+                }
+                Err(_) => return Err(self.fault()),
+            }
+        }
+    }
+
+    fn fault(&self) -> io::Error {
+        Fault::Ssh {
+            said: self.running.last_words(),
+        }
+        .into()
+    }
+}
+
+impl Running {
+    /// Starts it. The kernel takes the end of the thread that starts a process for the end
+    /// of its parent, so that thread stays for as long as the process.
+    fn start(command: Command) -> io::Result<Self> {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let (keeper, ended) = channel();
+        let (started, result) = channel();
+        let heard = Arc::clone(&said);
+        std::thread::spawn(move || keep(command, &started, &heard, &ended));
+        let gone = |_| io::Error::other("its keeper panicked");
+        let child = result.recv().map_err(gone)??;
+        Ok(Self {
+            child: Mutex::new(child),
+            said,
+            _keeper: keeper,
+        })
+    }
+
+    fn has_ended(&self) -> bool {
+        !matches!(lock(&self.child).try_wait(), Ok(None))
+    }
+
+    /// What it said, cut and without terminal escapes.
+    fn last_words(&self) -> String {
+        let ended = self.has_ended();
+        let said = lock(&self.said);
+        let text = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = text.split(['\r', '\n']).map(str::trim).collect();
+        let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+        match (lines.is_empty(), ended) {
+            (false, _) => printable(&lines.join("; "), 600),
+            (true, true) => "ssh ended without a word".into(),
+            (true, false) => "the connection was closed over there".into(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut child = lock(&self.child);
+        if let Ok(None) = child.try_wait() {
+            // It has not been waited for, so its number is nobody else's.
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            if wait_at_most(&mut child, GRACE).is_none() {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+/// A poisoned lock holds what it held.
+fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Starts `ssh`, hears what it says, and stays until it is not needed any more.
+fn keep(
+    mut command: Command,
+    started: &Sender<io::Result<Child>>,
+    said: &Mutex<Vec<u8>>,
+    ended: &Receiver<()>,
+) {
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return drop(started.send(Err(error))),
+    };
+    let stderr = child.stderr.take();
+    if let Err(unsent) = started.send(Ok(child)) {
+        // Nobody waits for it any more.
+        if let Ok(mut child) = unsent.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        return;
+    }
+    if let Some(stderr) = stderr {
+        hear(stderr, said);
+    }
+    let _ = ended.recv();
+}
+
+/// Keeps the first of what is said, and lets the rest go by.
+fn hear(mut stderr: ChildStderr, said: &Mutex<Vec<u8>>) {
+    let mut piece = [0; 1024];
+    loop {
+        match stderr.read(&mut piece) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => return,
+            Ok(count) => {
+                let mut said = lock(said);
+                let room = MOST_SAID.saturating_sub(said.len()).min(count);
+                said.extend_from_slice(&piece[..room]);
+            }
+        }
+    }
+}
+
+/// The socket's path in a form that `ssh` takes as it is. In any other, a colon would end it
+/// and a percent sign begin something else; there is a way through our own descriptor.
+fn plain_path(stage: &Stage) -> PathBuf {
+    let path = stage.folder().path().join(NAME);
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+    let bytes = path.as_os_str().as_encoded_bytes();
+    match bytes.len() <= LONGEST && bytes.iter().all(plain) {
+        true => path,
+        false => {
+            let folder = stage.folder().alias();
+            let number = folder.file_name().unwrap_or_default();
+            let own = rustix::process::getpid().as_raw_nonzero();
+            Path::new("/proc")
+                .join(own.to_string())
+                .join("fd")
+                .join(number)
+                .join(NAME)
+        }
+    }
+}
+
+fn command(target: &Target, config: Option<&Path>, local: &Path) -> Command {
+    // Without an absolute path, the working directory could have the program.
+    let mut command = Command::new(find_program("ssh").unwrap_or_else(|| "/usr/bin/ssh".into()));
+    command.env("PATH", search_path());
+    for option in [
+        // Nothing is asked of a person, and no unknown host is trusted.
+        "BatchMode=yes",
+        "StrictHostKeyChecking=yes",
+        // Whatever the user's configuration says: nothing else is run, here or there, and
+        // the login is our own, so that it ends with us.
+        "PermitLocalCommand=no",
+        "RemoteCommand=none",
+        "ControlMaster=no",
+        "ControlPath=none",
+        "ForwardAgent=no",
+        "ForwardX11=no",
+        "Tunnel=no",
+        "StreamLocalBindMask=0177",
+        "StreamLocalBindUnlink=no",
+        "ExitOnForwardFailure=yes",
+        "ServerAliveInterval=15",
+        "LogLevel=INFO",
+    ] {
+        command.args(["-o", option]);
+    }
+    if let Some(file) = config {
+        command.arg("-F").arg(file);
+    }
+    if let Some(port) = target.port {
+        command.args(["-p", &port.to_string()]);
+    }
+    let forward = format!("{}:{}", local.display(), target.socket);
+    command
+        .args(["-T", "-N", "-L", &forward, "--", &target.destination()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        // Ctrl-C is for the tool, which then still needs the engine.
+        .process_group(0);
+    let parent = rustix::process::getpid();
+    let with_us = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+        // Should the tool have ended before, nobody would tell.
+        match rustix::process::getppid() {
+            Some(still) if still == parent => Ok(()),
+            _ => Err(ErrorKind::NotFound.into()),
+        }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and
+    // touches no memory but its own copy of a number.
+    unsafe {
+        command.pre_exec(with_us);
+    }
+    command
+}
+
+/// A connection. One that ends before the first byte never reached the engine, and `ssh`
+/// says why.
+#[derive(Debug)]
+pub struct Channel {
+    stream: UnixStream,
+    tunnel: Arc<Tunnel>,
+    has_answered: bool,
+}
+
+impl AsyncRead for Channel {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context,
+        buffer: &mut ReadBuf,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if let Poll::Ready(result) = &read
+            && !self.has_answered
+        {
+            if result.is_err() || buffer.filled().len() == before {
+                return Poll::Ready(Err(self.tunnel.fault()));
+            }
+            self.has_answered = true;
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Channel {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        match written {
+            Poll::Ready(Err(_)) if !self.has_answered => Poll::Ready(Err(self.tunnel.fault())),
+            other => other,
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
