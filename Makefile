@@ -72,6 +72,7 @@ image-context: image
 	rm -rf dist/context
 	mkdir -p dist/context
 	cp -r image/rootfs dist/context/rootfs
+	mkdir -p dist/context/rootfs/volumes/in dist/context/rootfs/volumes/out
 	tar -xOf dist/tki-inspector.tar "$$(jq -r '"blobs/sha256/" + (.layers[0].digest | ltrimstr("sha256:"))' \
 		"dist/image/blobs/sha256/$$(jq -r '.manifests[0].digest | ltrimstr("sha256:")' dist/image/index.json)")" \
 		| tar -xzO tki-inspector > dist/context/tki-inspector

@@ -51,7 +51,8 @@ fn stage(place: &Path) {
         }
     }
     copy(&root().join("image/rootfs"), &place.join("rootfs"));
-    for path in ["d/sub", "e/sub"] {
+    let volumes = ["rootfs/volumes/in", "rootfs/volumes/out"];
+    for path in ["d/sub", "e/sub"].iter().chain(&volumes) {
         fs::create_dir_all(place.join(path)).unwrap();
     }
     for path in ["tki-inspector", "f", "d/x", "d/sub/y", "e/z", "e/sub/w"] {
@@ -160,7 +161,8 @@ fn memory_and_directory_contexts_are_equal() {
         }
     }
     let recipe = Recipe::read(&root().join("image/Dockerfile.sandbox")).unwrap();
-    let context = Context::memory(files).unwrap();
+    let empty = ["rootfs/volumes/in", "rootfs/volumes/out"];
+    let context = Context::memory_with(files, &empty).unwrap();
     let image = build(&recipe, &context, &options("tki-image-test:memory")).unwrap();
     assert_eq!(image, bench.image);
 }
@@ -491,6 +493,24 @@ fn the_escape_directory_is_open_to_everybody() {
     let contents = tree(&bench.image.archive());
     let escape = &contents.entries["escape"];
     assert_eq!(format!("{:o}", escape.mode), "1777");
+}
+
+/// An engine copies them into new volumes, owner and mode included.
+#[test]
+fn what_goes_into_volumes_is_open_to_everybody() {
+    let bench = Bench::new("tki-image-test:volumes");
+    let contents = tree(&bench.image.archive());
+    for (path, mode) in [
+        ("in", "777"),
+        ("in/tki-probe-target", "666"),
+        ("out", "777"),
+    ] {
+        let entry = &contents.entries[path];
+        assert_eq!(format!("{:o}", entry.mode), mode, "{path}");
+        assert_eq!(entry.owner, (58713, 58713), "{path}");
+    }
+    let below = |path: &&String| path.starts_with("out/") || path.starts_with("in/");
+    assert_eq!(contents.entries.keys().filter(below).count(), 1);
 }
 
 /// `--chmod` is not tried on a destination that has to be created: BuildKit's

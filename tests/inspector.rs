@@ -289,6 +289,24 @@ fn copy_sources(from: &Path, to: &Path) {
 
 #[test]
 fn outside_a_sandbox_it_names_what_is_missing_and_touches_nothing() {
+    for errand in ["probe", "neighbour"] {
+        touches_nothing(errand);
+    }
+    let (_folder, path) = written();
+    for arguments in [
+        &[][..],
+        &["inspect"],
+        &["probe2"],
+        &["probe", "a", "b"],
+        &["neighbour", "a"],
+    ] {
+        let said = run(Command::new(&path).args(arguments));
+        assert_eq!((said.status, said.stdout.as_str()), (2, ""), "{said:?}");
+        assert!(said.stderr.contains("usage: "), "{said:?}");
+    }
+}
+
+fn touches_nothing(errand: &str) {
     let (folder, path) = written();
     let log = folder.path().join("strace.log");
     let mut strace = Command::new("strace");
@@ -296,7 +314,7 @@ fn outside_a_sandbox_it_names_what_is_missing_and_touches_nothing() {
         .args(["-f", "-qq", "-o"])
         .arg(&log)
         .arg(&path)
-        .arg("probe");
+        .arg(errand);
     let said = need("strace", strace.stdin(Stdio::null()));
     assert_eq!((said.status, said.stdout.as_str()), (3, ""), "{said:?}");
     for invariant in [
@@ -339,11 +357,26 @@ fn outside_a_sandbox_it_names_what_is_missing_and_touches_nothing() {
                 && (call.contains("\"/proc/") || call.contains("\"/tki-sandbox\"")));
         assert!(fine, "{line}");
     }
-    for arguments in [&[][..], &["inspect"], &["probe2"], &["probe", "a", "b"]] {
-        let said = run(Command::new(&path).args(arguments));
-        assert_eq!((said.status, said.stdout.as_str()), (2, ""), "{said:?}");
-        assert!(said.stderr.contains("usage: "), "{said:?}");
-    }
+}
+
+/// A new function of `sys` has to be written down here. None of them sends to
+/// an address: what the neighbour asks of the kernel it writes to a netlink socket.
+#[test]
+fn it_has_no_function_for_a_system_call_that_is_not_listed() {
+    let source = fs::read_to_string(root().join("probes/src/sys.rs")).unwrap();
+    let (_, numbers) = source.split_once("pub mod nr {").unwrap();
+    let (numbers, _) = numbers.split_once('}').unwrap();
+    let name = |line: &str| {
+        let line = line.trim().strip_prefix("pub const ")?;
+        line.split(':').next().map(str::to_lowercase)
+    };
+    let mut found: Vec<String> = numbers.lines().filter_map(name).collect();
+    found.sort();
+    let listed = "clock_gettime clone close connect execve execveat exit_group fchmodat fsync \
+                  getdents64 getpid kill memfd_create mkdirat mknodat mmap mount munmap \
+                  newfstatat openat pipe2 ppoll prctl process_vm_readv ptrace read readlinkat \
+                  seccomp socket symlinkat truncate umount2 unlinkat wait4 write";
+    assert_eq!(found.join(" "), listed);
 }
 
 #[test]

@@ -16,9 +16,9 @@ use tki_evidence::wire::{
     ProbeObservation, Raw, Refused,
 };
 
-const DONE: i32 = 0;
+pub(crate) const DONE: i32 = 0;
 const USAGE: i32 = 2;
-const BLOCKED: i32 = 3;
+pub(crate) const BLOCKED: i32 = 3;
 
 /// How long the inspector waits for its challenge.
 const CHALLENGE_DEADLINE_US: u64 = 60_000_000;
@@ -42,21 +42,12 @@ const TEXTS: &[(&str, &CStr)] = &[
 /// from standard input, or from a file if one is named: then nobody listens, and
 /// only the deadlines end it.
 pub fn probe(file: Option<&[u8]>, environment: &[&[u8]]) -> i32 {
-    let missing = selfcheck::missing();
-    if missing.iter().any(|invariant| invariant.structural) {
-        io::print(2, &refusal(&missing));
-        return BLOCKED;
-    }
-    if sys::now_us() == 0 {
-        return refuse(BLOCKED, "no clock: no deadline could be kept".into());
-    }
+    let missing = match admitted() {
+        Ok(missing) => missing,
+        Err(status) => return status,
+    };
     let mut out = Output::default();
-    out.send(&InspectorMessage::Hello(Hello {
-        protocol: PROTOCOL,
-        version: env!("CARGO_PKG_VERSION").into(),
-        missing: missing.iter().map(|i| i.name.into()).collect(),
-    }));
-    out.flush();
+    greet(&mut out, &missing);
     let read = match file {
         None => hear_challenge(),
         Some(path) => read_challenge(path),
@@ -84,6 +75,31 @@ pub fn probe(file: Option<&[u8]>, environment: &[&[u8]]) -> i32 {
     }
 }
 
+/// The self-check before anything is done: what is missing here and may be, or the exit
+/// status.
+pub(crate) fn admitted() -> Result<Vec<Invariant>, i32> {
+    let missing = selfcheck::missing();
+    if missing.iter().any(|invariant| invariant.structural) {
+        io::print(2, &refusal(&missing));
+        return Err(BLOCKED);
+    }
+    if sys::now_us() == 0 {
+        let reason = "no clock: no deadline could be kept";
+        return Err(refuse(BLOCKED, reason.into()));
+    }
+    Ok(missing)
+}
+
+/// The first line.
+pub(crate) fn greet(out: &mut Output, missing: &[Invariant]) {
+    out.send(&InspectorMessage::Hello(Hello {
+        protocol: PROTOCOL,
+        version: env!("CARGO_PKG_VERSION").into(),
+        missing: missing.iter().map(|i| i.name.into()).collect(),
+    }));
+    out.flush();
+}
+
 /// What a person reads who starts the inspector anywhere else.
 fn refusal(missing: &[Invariant]) -> String {
     let mut text =
@@ -94,7 +110,8 @@ fn refusal(missing: &[Invariant]) -> String {
     text + "Next: launch it with `tki-attest run`.\n"
 }
 
-fn refuse(status: i32, reason: String) -> i32 {
+/// Says why this is the end, and gives the status that says so too.
+pub(crate) fn refuse(status: i32, reason: String) -> i32 {
     let mut out = Output::default();
     out.send(&InspectorMessage::Refused(Refused { reason }));
     out.flush();
@@ -104,7 +121,7 @@ fn refuse(status: i32, reason: String) -> i32 {
 /// Standard output, in few large pieces: every piece wakes three programs on
 /// its way to the host, and what wakes them slows the probes.
 #[derive(Default)]
-struct Output {
+pub(crate) struct Output {
     waiting: Vec<u8>,
 }
 

@@ -6,7 +6,8 @@
 //! things it can do. The way of the data: [`conversation`] reads a challenge,
 //! [`selfcheck`] decides whether this is the sandbox at all, [`runner`] forks a
 //! child per probe, [`families`] hold the operations, [`lock`] stacks the
-//! inspector's own filter between the two phases.
+//! inspector's own filter between the two phases. [`neighbour`] is another errand: it
+//! furnishes what controls show to their probes.
 #![cfg_attr(not(test), no_std)]
 
 extern crate alloc;
@@ -16,6 +17,7 @@ pub mod families;
 pub mod information;
 pub mod io;
 pub mod lock;
+pub mod neighbour;
 pub mod outcome;
 pub mod runner;
 pub mod selfcheck;
@@ -37,6 +39,10 @@ pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u
             (file, None) => conversation::probe(file, environment),
             _ => usage(),
         },
+        Some(b"neighbour") => match arguments.next() {
+            None => neighbour::furnish_and_wait(),
+            Some(_) => usage(),
+        },
         Some(b"exec-marker") => EXEC_MARKER_STATUS,
         Some(b"version") => {
             io::print(
@@ -52,7 +58,7 @@ pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u
 fn usage() -> i32 {
     io::print(
         2,
-        "usage: tki-inspector probe [FILE] | version\n\
+        "usage: tki-inspector probe [FILE] | neighbour | version\n\
          Runs only inside the sandbox that tki-attest launches. The challenge is read from\n\
          standard input, or from FILE where nobody can speak to it.\n",
     );

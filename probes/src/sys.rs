@@ -21,6 +21,8 @@ impl Errno {
     pub const EINTR: Errno = Errno(4);
     /// Try again.
     pub const EAGAIN: Errno = Errno(11);
+    /// The file is there already.
+    pub const EEXIST: Errno = Errno(17);
     /// Device or resource busy.
     pub const EBUSY: Errno = Errno(16);
     /// No such device, or no such file system type.
@@ -249,6 +251,12 @@ pub fn mknod_null(path: &CStr) -> Result {
         S_IFCHR | 0o600,
         NULL_DEVICE
     )
+}
+
+/// Makes a socket's node, which nobody listens at.
+pub fn mknod_socket(path: &CStr) -> Result {
+    const S_IFSOCK: usize = 0o140000;
+    call!(nr::MKNODAT, AT_FDCWD, text(path), S_IFSOCK | 0o600, 0)
 }
 
 /// A mapping that nothing points into yet.

@@ -23,8 +23,12 @@ pub struct Context(Source);
 
 #[derive(Debug)]
 enum Source {
-    Directory { path: PathBuf, root: OwnedFd },
-    Memory(BTreeMap<String, Vec<u8>>),
+    Directory {
+        path: PathBuf,
+        root: OwnedFd,
+    },
+    /// Content by clean path; an empty directory has none.
+    Memory(BTreeMap<String, Option<Vec<u8>>>),
 }
 
 /// What a build may still copy.
@@ -83,8 +87,18 @@ impl Context {
     /// Takes sources from memory: content by relative path. The files are not
     /// executable unless `--chmod` says so.
     pub fn memory(files: BTreeMap<String, Vec<u8>>) -> Result<Self, ImageError> {
+        Self::memory_with(files, &[])
+    }
+
+    /// The same, and directories that have nothing in them.
+    pub fn memory_with(
+        files: BTreeMap<String, Vec<u8>>,
+        empty: &[&str],
+    ) -> Result<Self, ImageError> {
         let mut clean = BTreeMap::new();
-        for (path, data) in files {
+        let files = files.into_iter().map(|(path, data)| (path, Some(data)));
+        let empty = empty.iter().map(|path| ((*path).to_owned(), None));
+        for (path, data) in files.chain(empty) {
             let refuse = |why: &str| {
                 let why = format!("`{}` {why}", shown(&path));
                 ContextError::new(
@@ -147,20 +161,25 @@ fn missing(source: &str) -> ContextError {
 }
 
 fn from_memory(
-    files: &BTreeMap<String, Vec<u8>>,
+    files: &BTreeMap<String, Option<Vec<u8>>>,
     source: &str,
     budget: &mut Budget,
 ) -> Result<Found, ContextError> {
-    let mut file = |data: &Vec<u8>| {
+    let mut item = |data: &Option<Vec<u8>>| {
         budget.entry()?;
+        let Some(data) = data else {
+            return Ok(Item::Directory);
+        };
         budget.spend(data.len() as u64)?;
         Ok(Item::File {
             data: data.clone(),
             executable: false,
         })
     };
-    if let Some(data) = files.get(source) {
-        return Ok(Found::File(file(data)?));
+    match files.get(source) {
+        Some(None) => return Ok(Found::Directory(Vec::new())),
+        Some(data) => return Ok(Found::File(item(data)?)),
+        None => {}
     }
     let prefix = match source {
         "" => String::new(),
@@ -177,7 +196,7 @@ fn from_memory(
                 items.push((parent.to_owned(), Item::Directory));
             }
         }
-        items.push((below.to_owned(), file(data)?));
+        items.push((below.to_owned(), item(data)?));
     }
     if items.is_empty() && !source.is_empty() {
         return Err(missing(source));

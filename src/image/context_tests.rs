@@ -41,6 +41,25 @@ fn memory_has_files_and_implied_directories() {
 }
 
 #[test]
+fn memory_can_have_directories_with_nothing_in_them() {
+    let files = BTreeMap::from([("a/b".to_owned(), b"1".to_vec())]);
+    let context = Context::memory_with(files.clone(), &["a/c", "d"]).unwrap();
+    let read = |source| context.read(source, &mut Budget::default()).unwrap();
+    let expected = vec![
+        ("b".to_owned(), file("1", false)),
+        ("c".to_owned(), Item::Directory),
+    ];
+    assert_eq!(read("a"), Found::Directory(expected));
+    assert_eq!(read("d"), Found::Directory(Vec::new()));
+    for wrong in ["a/b", "a/b/c", "a", "..", ""] {
+        assert!(
+            Context::memory_with(files.clone(), &[wrong]).is_err(),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
 fn memory_paths_must_be_clean_and_distinct() {
     for files in [
         &[("../a", "")][..],

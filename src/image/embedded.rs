@@ -22,17 +22,22 @@ pub fn recipe() -> Result<Recipe, ImageError> {
 /// The files that its COPY instructions name.
 pub fn context() -> Result<Context, ImageError> {
     let file = |path: &str, bytes: &[u8]| (path.to_owned(), bytes.to_vec());
-    Context::memory(BTreeMap::from([
+    let files = BTreeMap::from([
         file(
             "rootfs/open/escape/README",
             include_bytes!("../../image/rootfs/open/escape/README"),
+        ),
+        file(
+            "rootfs/tki-probe-target",
+            include_bytes!("../../image/rootfs/tki-probe-target"),
         ),
         file(
             "rootfs/tki-sandbox",
             include_bytes!("../../image/rootfs/tki-sandbox"),
         ),
         file("tki-inspector", INSPECTOR),
-    ]))
+    ]);
+    Context::memory_with(files, &["rootfs/volumes/in", "rootfs/volumes/out"])
 }
 
 /// The built-in image. The time in it is 1970, whatever the environment says,
