@@ -1,9 +1,12 @@
 //! The command line: what may be said, and what is said about it.
 
+use crate::engine::api::endpoint::Wanted;
+use crate::engine::api::tls::Files;
 use crate::engine::contract::LONGEST_RUN;
 use crate::engine::gate::GateChoice;
 use crate::report::table::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -66,6 +69,9 @@ pub enum Command {
     Build(BuildArgs),
     /// Launch the sandbox, run the probes inside, write evidence.
     #[command(after_help = "Example: tki-attest run --venue vps --out reports\n\n\
+                            On another host: tki-attest run --venue vps --host \
+                            ssh://operator@vps\nOver TLS: tki-attest run --venue vps --host tcp://vps:2376 --tls-ca ca.pem \
+                            --tls-cert cert.pem --tls-key key.pem\n\n\
                             Only a throwaway container, the image tki-inspector:attest and the \
                             output directory are touched.")]
     Run(RunArgs),
@@ -109,7 +115,10 @@ pub enum Command {
     #[command(after_help = "Example: tki-attest seccomp lint seccomp/targeted-deny.json")]
     Seccomp(SeccompArgs),
     /// List the engines of this host: what each can do, and what it would give up.
-    #[command(after_help = "Example: tki-attest engines --try-gate")]
+    #[command(
+        after_help = "Example: tki-attest engines --try-gate\n\nOn another host: \
+                            tki-attest engines --host ssh://operator@vps"
+    )]
     Engines(EnginesArgs),
     /// Find out, by trying, what can run the sandbox here, or which routes can write.
     #[command(after_help = "Example: tki-attest survey --packet packet.md\n\n\
@@ -190,13 +199,71 @@ pub struct EngineArgs {
     /// The container engine.
     #[arg(long, value_enum, default_value = "auto")]
     pub engine: EngineName,
-    /// Its address, such as unix:///var/run/docker.sock [default: DOCKER_HOST, for
-    /// Podman CONTAINER_HOST, then the usual sockets].
-    #[arg(long, value_name = "URL")]
-    pub host: Option<String>,
+    /// Where it is.
+    #[command(flatten)]
+    pub at: HostArgs,
     /// Time limit for everything.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub timeout: Duration,
+}
+
+/// Where the engine is.
+#[derive(Clone, Debug, Default, Args)]
+pub struct HostArgs {
+    /// Its address: unix:///path, ssh://[user@]host[:port][/path] or tcp://host[:port]
+    /// [default: DOCKER_HOST, then DOCKER_CONTEXT or the Docker context in use; for Podman
+    /// CONTAINER_HOST; then the usual sockets].
+    #[arg(long, value_name = "URL")]
+    pub host: Option<String>,
+    /// The authority that signed the engine's certificate, in PEM; makes tcp:// speak TLS
+    /// [default: ca.pem in DOCKER_CERT_PATH].
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+    /// Our own certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires_all = ["tls_ca", "tls_key"])]
+    pub tls_cert: Option<PathBuf>,
+    /// The key to it, in PEM, which nobody else may read.
+    #[arg(long, value_name = "FILE", requires_all = ["tls_ca", "tls_cert"])]
+    pub tls_key: Option<PathBuf>,
+    /// ssh's configuration for an ssh:// address, instead of the user's own.
+    #[arg(long, value_name = "FILE")]
+    pub ssh_config: Option<PathBuf>,
+}
+
+impl HostArgs {
+    /// The same for the engine's side.
+    pub fn wanted(&self) -> Wanted {
+        Wanted {
+            host: self.host.clone(),
+            tls: Files {
+                ca: self.tls_ca.clone(),
+                cert: self.tls_cert.clone(),
+                key: self.tls_key.clone(),
+            },
+            ssh_config: self.ssh_config.clone(),
+        }
+    }
+
+    /// The same as arguments, for another process of ours.
+    pub fn words(&self) -> Vec<OsString> {
+        let host = self.host.as_ref().map(OsString::from);
+        let file = |path: &Option<PathBuf>| path.clone().map(PathBuf::into_os_string);
+        let given = [
+            ("--host", host),
+            ("--tls-ca", file(&self.tls_ca)),
+            ("--tls-cert", file(&self.tls_cert)),
+            ("--tls-key", file(&self.tls_key)),
+            ("--ssh-config", file(&self.ssh_config)),
+        ];
+        let given = given.into_iter().filter_map(|(flag, value)| {
+            // One word, so that a value that begins with a dash is still a value.
+            let mut word = OsString::from(flag);
+            word.push("=");
+            word.push(value?);
+            Some(word)
+        });
+        given.collect()
+    }
 }
 
 /// Engines.
@@ -379,6 +446,9 @@ pub struct EnginesArgs {
     /// Launch a container on each, to find out whether it takes an exec gate.
     #[arg(long)]
     pub try_gate: bool,
+    /// Look at the engine that is there, and at no other.
+    #[command(flatten)]
+    pub at: HostArgs,
     /// Time limit for each engine.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub timeout: Duration,

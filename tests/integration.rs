@@ -21,10 +21,14 @@ mod inspector;
 mod leftovers;
 /// Engines without a daemon: embedded and bubblewrap.
 mod local;
+/// The neighbour: what it furnishes for controls, and how it ends.
+mod neighbour;
 /// Packets: digests, plain command lines that are executed, workflows, manifests.
 mod packet;
 /// Attesting on a real Podman, with a service of its own or one that runs.
 mod podman;
+/// Docker rights alone: users, containers with the socket, volumes.
+mod rights;
 /// Reading seccomp profiles: lint, explain, derive.
 mod seccomp;
 /// Surveys of engines and of write routes, and claims of venues.

@@ -5,7 +5,7 @@ use crate::controls::{self, Control};
 use crate::evidence::{ChangedSetting, ControlResult, ProbeResult, RawFacts, Verdict};
 use crate::judge::{self, Sweeps, Texts};
 use crate::relaxation::{self, Names, SAME};
-use crate::settings::{self, Settings};
+use crate::settings::{self, BindKind, Settings};
 use crate::transcript::Heard;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,7 +141,10 @@ impl Comparable {
     /// The settings of a run, as the engine reported them.
     pub fn of(run: &Settings) -> Self {
         let input = run.binds.iter().find(|bind| bind.target == "/in");
-        let scratch = input.and_then(|bind| bind.source.strip_suffix("/in"));
+        let scratch = input.and_then(|bind| match bind.kind {
+            BindKind::Bind => bind.source.strip_suffix("/in"),
+            BindKind::Volume => Some(bind.source.as_str()),
+        });
         let names = Names {
             scratch: scratch.unwrap_or(SAME.scratch),
             ..SAME
@@ -290,11 +293,8 @@ mod tests {
     use crate::settings::{Bind, Tmpfs, Ulimit};
 
     fn run_settings(scratch: &str) -> Settings {
-        let bind = |name: &str, read_only| Bind {
-            source: format!("{scratch}{name}"),
-            target: name.into(),
-            read_only,
-        };
+        let bind =
+            |name: &str, read_only| Bind::of_host(&format!("{scratch}{name}"), name, read_only);
         let text = String::from;
         Settings {
             network: text("none"),
@@ -336,6 +336,7 @@ mod tests {
     }
 
     const NAMES: Names = Names {
+        neighbour: "5a",
         scratch: "/run/b",
         variable: "TKI_CANARY_7",
         file: "/opt/tool",
@@ -425,11 +426,8 @@ mod tests {
             |s| s.devices.push("/dev/sda:/dev/sda".into()),
             |s| s.pids_limit += 1,
             |s| {
-                s.binds.push(Bind {
-                    source: "/run/docker.sock".into(),
-                    target: "/run/docker.sock".into(),
-                    read_only: false,
-                });
+                let socket = "/run/docker.sock";
+                s.binds.push(Bind::of_host(socket, socket, false));
             },
         ];
         for control in CONTROLS {

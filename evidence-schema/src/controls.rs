@@ -171,7 +171,7 @@ pub const CONTROLS: &[Control] = &[
     },
     Control {
         name: "extra-bind",
-        relaxed: "an empty directory of the host at /host",
+        relaxed: "one more directory, at /host",
         layers: &["mount"],
         relaxations: &[Relaxation::ExtraBind],
         must_flip: &["PR-MOUNT-1"],
@@ -179,7 +179,7 @@ pub const CONTROLS: &[Control] = &[
     },
     Control {
         name: "host-file",
-        relaxed: "a file of the host at its own path",
+        relaxed: "something at the path of a file of the host",
         layers: &["mount"],
         relaxations: &[Relaxation::CanaryBind],
         must_flip: &["PR-MOUNT-1", "XP-FS-CANARY", "XP-FS-FILES"],

@@ -5,8 +5,8 @@ use crate::calibrate::{self, Comparable};
 use crate::catalogue::{self, ProbeSpec};
 use crate::coherent::is_own_image;
 use crate::evidence::{
-    ControlResult, Evidence, Holdings, ImageIdentity, Inventory, MatrixRow, ProbeResult, RawFacts,
-    Status, Summary, SyscallLayers, Verdict, Witnesses,
+    ControlResult, Evidence, Holdings, ImageIdentity, Inventory, MatrixRow, OutsideFacts,
+    ProbeResult, RawFacts, Status, Summary, SyscallLayers, Verdict, Witnesses,
 };
 use crate::fields;
 use crate::judge::profile::Calls;
@@ -280,6 +280,20 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
             evidence.witnesses.outside.source
         ));
     }
+    if !venue::is_here(&evidence.venue_facts) {
+        lines.push(format!(
+            "Anything about the engine's host but what the engine itself says: the engine is not \
+             on the host that the tool ran on (engine_at: {}). Canaries, the outside witness, \
+             the host's namespaces and the facts about a machine are of another one than the \
+             container's.",
+            evidence.venue_facts.engine_at
+        ));
+    }
+    lines.extend(absent(
+        &evidence.raw.outside,
+        &evidence.venue,
+        &evidence.runtime.engine,
+    ));
     if evidence.request.is_none() {
         lines.push("That the run answers a verifier's question: no request was given.".to_owned());
     }
@@ -307,6 +321,19 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
         lines.push("Anything about an approved venue: this is a developer's machine.".to_owned());
     }
     lines
+}
+
+/// What it costs that the host had no right to read everything, and who has it.
+fn absent(texts: &OutsideFacts, venue: &str, engine: &str) -> Option<String> {
+    (!texts.absent.is_empty()).then(|| {
+        format!(
+            "That the host saw the same {} from outside: absent, no right. The user who ran this \
+             may not read them of the container's process, so what is said of them is the \
+             inspector's word alone. Root may: sudo tki-attest run --venue {venue} --engine \
+             {engine}",
+            texts.absent.join(" and ")
+        )
+    })
 }
 
 /// How often a probe is judged that is named again and again. Judging one may take as
@@ -402,4 +429,31 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
     evidence.summary = summary;
     evidence.status = status;
     evidence.not_proven = not_proven;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_host_had_no_right_to_read_is_said() {
+        let said = |names: &[&str]| {
+            let texts = OutsideFacts {
+                absent: names.iter().map(|name| (*name).to_owned()).collect(),
+                ..OutsideFacts::default()
+            };
+            absent(&texts, "vps", "docker")
+        };
+        assert_eq!(said(&[]), None);
+        let line = said(&["namespaces", "descriptors"]).unwrap();
+        for words in [
+            "the same namespaces and descriptors from outside: absent, no right.",
+            "the inspector's word alone.",
+            "sudo tki-attest run --venue vps --engine docker",
+        ] {
+            assert!(line.contains(words), "{line}");
+        }
+        let line = said(&["descriptors"]).unwrap();
+        assert!(line.contains("the same descriptors from outside"), "{line}");
+    }
 }

@@ -160,6 +160,10 @@ pub struct VenueFacts {
     pub kernel: String,
     /// The engine and its version.
     pub engine: String,
+    /// Where the engine is: `this host`, `another machine, through a unix socket`,
+    /// `tcp://host:port`, the same with ` (TLS)`, or `ssh://user@host`. Unless it is this
+    /// host, everything that is read on this host is empty: it is about another one.
+    pub engine_at: String,
     /// What this host is virtualised by: `kvm`, `wsl`, `apple`, …, `none`, `unknown`.
     pub virtualisation: String,
     /// The container that this tool runs in: `docker`, `podman`, …, `none`.
@@ -235,8 +239,8 @@ pub struct Sandbox {
     pub configured: Settings,
     /// The same as a command line for people.
     pub command_line: Vec<String>,
-    /// What the host side of /out is: `tmpfs` (noexec, size-limited) or
-    /// `directory`, with the reason.
+    /// What stands behind /out: `tmpfs` (noexec, size-limited) or `directory`, with the
+    /// reason, and who made it.
     pub out_backing: OutBacking,
     /// The launcher's exec gate.
     pub gate: GateReport,
@@ -260,14 +264,17 @@ pub struct GateReport {
     pub plain_profile: String,
 }
 
-/// The host side of /out.
+/// What stands behind /out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutBacking {
     /// `tmpfs` or `directory`.
     pub kind: String,
-    /// Why it is that.
+    /// Its options, or why it is a directory.
     pub reason: String,
+    /// Who made it: `engine` (as a volume), or `launcher` (on the host), with what the
+    /// engine said if it makes none.
+    pub maker: String,
 }
 
 /// Independent views of the same container.
@@ -543,6 +550,23 @@ pub struct OutsideFacts {
     pub descriptors: String,
     /// Limits of its cgroup, as `name=value`.
     pub cgroup: Vec<String>,
+    /// Fields of these that are empty because the tool's user had no right to read them:
+    /// `namespaces`, `descriptors`.
+    #[serde(default)]
+    pub absent: Vec<String>,
+}
+
+impl OutsideFacts {
+    /// The field that holds namespaces, as `absent` names it.
+    pub const NAMESPACES: &str = "namespaces";
+
+    /// The field that holds descriptors, as `absent` names it.
+    pub const DESCRIPTORS: &str = "descriptors";
+
+    /// Whether the host had no right to read this field.
+    pub fn lacks(&self, field: &str) -> bool {
+        self.absent.iter().any(|name| name == field)
+    }
 }
 
 /// A file beside the evidence.

@@ -41,6 +41,7 @@ pub mod catalogue;
 pub mod controls;
 pub mod errno;
 pub mod facts;
+pub mod netlink;
 pub mod observation;
 pub mod relaxation;
 pub mod syscalls;

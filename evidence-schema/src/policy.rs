@@ -61,6 +61,9 @@ pub struct Policy {
     /// A bundle without its artifacts is not enough.
     #[serde(default)]
     pub require_artifacts: bool,
+    /// The host must have seen the container from outside, and all of it.
+    #[serde(default)]
+    pub require_outside: bool,
     /// What is let pass that the built-in bar does not. Needs `--allow-weaker`.
     #[serde(default)]
     pub weaker: Weaker,

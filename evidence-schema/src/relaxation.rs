@@ -19,9 +19,9 @@ pub enum Relaxation {
     EnvCanary,
     /// A socket called docker.sock in /in, which nobody serves.
     DecoySocket,
-    /// An empty directory of the host at /host.
+    /// One more directory, at /host.
     ExtraBind,
-    /// The launcher's own executable at its own path.
+    /// Something at the path of the launcher's own executable.
     CanaryBind,
     /// A capability in the bounding set.
     Capability,
@@ -67,7 +67,7 @@ pub use on_settings::*;
 #[cfg(feature = "std")]
 mod on_settings {
     use super::Relaxation;
-    use crate::settings::{Bind, Settings, Tmpfs};
+    use crate::settings::{Bind, BindKind, Settings, Tmpfs, memory, memory_size};
     use crate::stamp::sha256_hex;
 
     /// How much larger a relaxed limit is. Probes try up to twice the limit.
@@ -76,8 +76,11 @@ mod on_settings {
     /// What is called differently in every run.
     #[derive(Clone, Copy, Debug)]
     pub struct Names<'a> {
-        /// The directory that holds the host's side of /in and /out.
+        /// The directory that holds the host's side of /in and /out, or the volume that
+        /// is /in.
         pub scratch: &'a str,
+        /// The container whose network some controls join, by the engine's id.
+        pub neighbour: &'a str,
         /// The variable that only a control sees.
         pub variable: &'a str,
         /// The file of the host that only a control sees.
@@ -89,6 +92,7 @@ mod on_settings {
     /// The names by which settings of different containers are compared.
     pub const SAME: Names<'static> = Names {
         scratch: "SCRATCH",
+        neighbour: "NEIGHBOUR",
         variable: "CANARY",
         file: "CANARY",
         marked: "MARKED",
@@ -101,14 +105,26 @@ mod on_settings {
         }
     }
 
+    /// The volume that is /in, where the engine makes what is bound.
+    pub fn volume(settings: &Settings) -> Option<&Bind> {
+        let mut binds = settings.binds.iter();
+        binds.find(|bind| bind.target == "/in" && bind.kind == BindKind::Volume)
+    }
+
+    /// What is /out.
+    fn out(settings: &Settings) -> Option<&Bind> {
+        settings.binds.iter().find(|bind| bind.target == "/out")
+    }
+
+    /// The same volume once more, somewhere else, to be read.
+    fn once_more(settings: &Settings, target: &str) -> Option<Bind> {
+        let volume = volume(settings)?;
+        Some(Bind::of_engine(&volume.source, target, true))
+    }
+
     /// Changes settings as a relaxation says. Those that concern the host's
     /// side or the challenge change none.
     pub fn relax(relaxation: Relaxation, settings: &mut Settings, names: Names) {
-        let bind = |source: String, target: &str| Bind {
-            source,
-            target: target.into(),
-            read_only: true,
-        };
         match relaxation {
             Relaxation::SeccompOff => settings.seccomp = "unconfined".into(),
             Relaxation::TargetedDeny => {
@@ -117,13 +133,25 @@ mod on_settings {
             Relaxation::Marks => settings.seccomp = names.marked.into(),
             Relaxation::RootfsWritable => settings.read_only_rootfs = false,
             Relaxation::InWritable => set_read_only(settings, "/in", false),
-            Relaxation::OutReadOnly => set_read_only(settings, "/out", true),
+            Relaxation::OutReadOnly => read_only_out(settings),
             Relaxation::EnvCanary => settings.env.push(names.variable.into()),
             Relaxation::ExtraBind => {
                 let folder = format!("{}/extra", names.scratch);
-                settings.binds.push(bind(folder, "/host"));
+                let extra = match volume(settings).and(out(settings)) {
+                    // An empty one, as /out is.
+                    Some(out) => Bind {
+                        target: "/host".into(),
+                        ..out.clone()
+                    },
+                    None => Bind::of_host(&folder, "/host", true),
+                };
+                settings.binds.push(extra);
             }
-            Relaxation::CanaryBind => settings.binds.push(bind(names.file.into(), names.file)),
+            Relaxation::CanaryBind => {
+                let file = once_more(settings, names.file);
+                let file = file.unwrap_or_else(|| Bind::of_host(names.file, names.file, true));
+                settings.binds.push(file);
+            }
             Relaxation::Capability => settings.cap_add.push("NET_BIND_SERVICE".into()),
             Relaxation::NewPrivileges => settings.no_new_privileges = false,
             Relaxation::RootUser => settings.user = "0:0".into(),
@@ -147,10 +175,14 @@ mod on_settings {
             Relaxation::NofileLimit => raise(settings, "nofile"),
             // Far beyond: on a busy machine a period may last for several.
             Relaxation::CpuQuota => settings.cpu_quota_us *= 16 * FACTOR,
+            // Where there are no volumes, the launcher makes both.
+            Relaxation::Interface if volume(settings).is_some() => {
+                settings.network = format!("container:{}", names.neighbour);
+            }
+            Relaxation::OutSize => settings.binds.iter_mut().for_each(enlarge_volume),
             Relaxation::Interface
             | Relaxation::DecoySocket
             | Relaxation::SuidDecoy
-            | Relaxation::OutSize
             | Relaxation::LockOff => {}
         }
     }
@@ -158,6 +190,25 @@ mod on_settings {
     fn set_read_only(settings: &mut Settings, target: &str, read_only: bool) {
         for bind in settings.binds.iter_mut().filter(|b| b.target == target) {
             bind.read_only = read_only;
+        }
+    }
+
+    /// A volume without a name cannot be read-only: the one that is /in is /out as well.
+    fn read_only_out(settings: &mut Settings) {
+        match once_more(settings, "/out") {
+            Some(volume) => {
+                let mut binds = settings.binds.iter_mut();
+                if let Some(out) = binds.find(|bind| bind.target == "/out") {
+                    *out = volume;
+                }
+            }
+            None => set_read_only(settings, "/out", true),
+        }
+    }
+
+    fn enlarge_volume(bind: &mut Bind) {
+        if let Some(bytes) = memory_size(&bind.options) {
+            bind.options = memory(bytes.saturating_mul(FACTOR.unsigned_abs()));
         }
     }
 
@@ -176,7 +227,9 @@ mod on_settings {
         let mut out = settings;
         let below = format!("{}/", names.scratch);
         for bind in &mut out.binds {
-            if let Some(rest) = bind.source.strip_prefix(&below) {
+            if bind.source == names.scratch {
+                bind.source = SAME.scratch.into();
+            } else if let Some(rest) = bind.source.strip_prefix(&below) {
                 bind.source = format!("{}/{rest}", SAME.scratch);
             }
             for path in [&mut bind.source, &mut bind.target] {
@@ -184,6 +237,9 @@ mod on_settings {
                     *path = SAME.file.into();
                 }
             }
+        }
+        if out.network.strip_prefix("container:") == Some(names.neighbour) {
+            out.network = format!("container:{}", SAME.neighbour);
         }
         if out.seccomp == names.marked {
             out.seccomp = SAME.marked.into();

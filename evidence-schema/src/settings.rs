@@ -29,7 +29,7 @@ pub struct Settings {
     pub user: String,
     /// Names of environment variables set on purpose.
     pub env: Vec<String>,
-    /// Bind mounts.
+    /// Directories of the host and volumes of the engine.
     pub binds: Vec<Bind>,
     /// tmpfs mounts.
     pub tmpfs: Vec<Tmpfs>,
@@ -68,16 +68,67 @@ pub struct Settings {
     pub log_driver: String,
 }
 
-/// A directory of the host that is visible inside.
+/// Something from outside of the container that is visible inside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bind {
-    /// The host's path.
+    /// What it is.
+    pub kind: BindKind,
+    /// The host's path, or the volume's name. A volume without a name of its own goes
+    /// with the container.
     pub source: String,
     /// The path inside.
     pub target: String,
     /// Not writable inside.
     pub read_only: bool,
+    /// The options of the volume's driver, [`memory`] or empty: what the engine makes
+    /// the volume of.
+    pub options: String,
+}
+
+/// What is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BindKind {
+    /// A directory or file of the host.
+    Bind,
+    /// A volume of the engine's.
+    Volume,
+}
+
+impl Bind {
+    /// A directory or file of the host.
+    pub fn of_host(source: &str, target: &str, read_only: bool) -> Self {
+        Self {
+            kind: BindKind::Bind,
+            source: source.into(),
+            target: target.into(),
+            read_only,
+            options: String::new(),
+        }
+    }
+
+    /// A volume of the engine's.
+    pub fn of_engine(name: &str, target: &str, read_only: bool) -> Self {
+        Self {
+            kind: BindKind::Volume,
+            ..Self::of_host(name, target, read_only)
+        }
+    }
+}
+
+/// How the options of a volume in memory begin; its size follows.
+const MEMORY: &str = "type=tmpfs,device=tmpfs,o=noexec,nosuid,nodev,size=";
+
+/// The options of a volume in memory that holds so much and executes nothing.
+pub fn memory(bytes: u64) -> String {
+    format!("{MEMORY}{bytes}")
+}
+
+/// The size of a volume with these options, if it is one in memory.
+pub fn memory_size(options: &str) -> Option<u64> {
+    let bytes = options.strip_prefix(MEMORY)?.parse().ok()?;
+    (options == memory(bytes)).then_some(bytes)
 }
 
 /// A memory file system.
@@ -210,6 +261,16 @@ pub fn shortfalls(settings: &Settings) -> Vec<String> {
     require(
         binds == [("/in", true), ("/out", false)],
         "the binds are not exactly /in read-only and /out",
+    );
+    let volumes = settings
+        .binds
+        .iter()
+        .filter(|bind| bind.kind == BindKind::Volume && !bind.read_only);
+    require(
+        volumes
+            .map(|bind| memory_size(&bind.options))
+            .all(|size| size.is_some()),
+        "a volume that can be written to lacks noexec, nosuid, nodev or a size",
     );
     require(
         settings.tmpfs.iter().all(|tmpfs| {

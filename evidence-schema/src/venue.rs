@@ -67,6 +67,8 @@ pub enum FactName {
     HostKernel,
     /// The engine and its version.
     Engine,
+    /// Where the engine is.
+    EngineAt,
     /// What this host is virtualised by.
     Virtualisation,
     /// The container that this tool runs in.
@@ -85,6 +87,7 @@ impl FactName {
             FactName::Kernel => "kernel",
             FactName::HostKernel => "kernel of the host",
             FactName::Engine => "engine",
+            FactName::EngineAt => "place of the engine",
             FactName::Virtualisation => "virtualisation",
             FactName::Container => "container",
             FactName::Chassis => "chassis",
@@ -99,6 +102,7 @@ impl FactName {
             FactName::Kernel => kernel.to_owned(),
             FactName::HostKernel => facts.kernel.clone(),
             FactName::Engine => facts.engine.clone(),
+            FactName::EngineAt => facts.engine_at.clone(),
             FactName::Virtualisation => facts.virtualisation.clone(),
             FactName::Container => facts.container.clone(),
             FactName::Chassis => facts.chassis.clone(),
@@ -212,6 +216,12 @@ impl VenueRules {
             });
             if let Some((name, value)) = found {
                 lines.push(match value.as_str() {
+                    "" if !is_here(facts) => format!(
+                        "{} ({}: not known of an engine at {})",
+                        rule.reason,
+                        name.name(),
+                        facts.engine_at
+                    ),
                     "" => format!("{} ({})", rule.reason, name.name()),
                     _ => format!("{} ({} {value:?})", rule.reason, name.name()),
                 });
@@ -241,6 +251,29 @@ fn words(text: &str) -> Vec<String> {
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()
+}
+
+/// The engine is on the host that the tool runs on.
+pub const THIS_HOST: &str = "this host";
+
+/// The engine answers at a unix socket of this host, and says that it runs on another one.
+pub const ANOTHER_MACHINE: &str = "another machine, through a unix socket";
+
+/// The engine is on the host whose facts these are.
+pub fn is_here(facts: &VenueFacts) -> bool {
+    facts.engine_at == THIS_HOST
+}
+
+/// Where an engine can be, in the words of a run.
+pub fn is_place(text: &str) -> bool {
+    let is_plain = |rest: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-:@/[]".contains(c);
+        !rest.is_empty() && !rest.starts_with('-') && rest.chars().all(plain)
+    };
+    let tcp = text.strip_prefix("tcp://");
+    let tcp = tcp.map(|rest| rest.strip_suffix(" (TLS)").unwrap_or(rest));
+    let far = tcp.or_else(|| text.strip_prefix("ssh://"));
+    far.is_some_and(is_plain) || matches!(text, THIS_HOST | ANOTHER_MACHINE)
 }
 
 /// No statement of that tier was given.
@@ -315,6 +348,7 @@ mod tests {
             boot_id: String::new(),
             kernel: "6.1.0-18-amd64".into(),
             engine: "docker 20.10".into(),
+            engine_at: THIS_HOST.into(),
             virtualisation: "kvm".into(),
             container: "none".into(),
             chassis: "other".into(),
@@ -367,6 +401,46 @@ mod tests {
         assert_eq!(rules.against("vps", &facts, "6.1.0"), [""; 0]);
         assert_eq!(rules.against("ci", &facts, "6.1.0").len(), 1);
         assert_eq!(rules.against("vps", &facts, "6.6.12-linuxkit").len(), 1);
+    }
+
+    #[test]
+    fn an_engine_elsewhere_gets_nothing_from_the_tools_host() {
+        let mut facts = facts();
+        facts.engine_at = "ssh://op@vps".into();
+        facts.ci_variables.clear();
+        let said = VenueRules::built_in().against("ci", &facts, "6.1.0");
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("not known of an engine at ssh://op@vps"));
+        let own = "schema = \"tki-attest/venues/v1\"\n[[rule]]\nid = \"far\"\nreason = \"r\"\n\
+                   claims = [\"vps\"]\nfacts = [\"engine_at\"]\nwords = [\"tcp\", \"ssh\"]\n";
+        let own = VenueRules::parse(own).unwrap();
+        assert_eq!(own.against("vps", &facts, "6.1.0").len(), 1);
+        facts.engine_at = THIS_HOST.into();
+        assert_eq!(own.against("vps", &facts, "6.1.0"), [""; 0]);
+    }
+
+    #[test]
+    fn places_have_a_form() {
+        for good in [
+            THIS_HOST,
+            ANOTHER_MACHINE,
+            "tcp://192.0.2.1:2376",
+            "tcp://[2001:db8::1]:2376 (TLS)",
+            "ssh://op@vps:22/run/docker.sock",
+        ] {
+            assert!(is_place(good), "{good}");
+        }
+        for bad in [
+            "",
+            "here",
+            "tcp://",
+            "ssh://-x",
+            "tcp://a b",
+            "ssh://a (TLS)",
+            "x://y",
+        ] {
+            assert!(!is_place(bad), "{bad}");
+        }
     }
 
     #[test]

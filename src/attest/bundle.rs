@@ -154,6 +154,7 @@ impl Bundle {
                 artifacts.insert(name.clone(), conversation(outcome));
                 let names = Names {
                     scratch: &outcome.scratch,
+                    neighbour: &outcome.neighbour,
                     variable: &outcome.challenge.env_canary,
                     file: &outcome.challenge.host_canary,
                     marked: &marked,

@@ -4,7 +4,8 @@ use crate::attest::first::{First, Marks};
 use crate::attest::interface;
 use crate::attest::janitor::Janitor;
 use crate::attest::outside;
-use crate::attest::scratch::{self, Scratch};
+use crate::attest::scratch;
+use crate::attest::sides::{Maker, Sides};
 use crate::described::names::{self, NAME_PREFIX};
 use crate::engine::gate::Doorway;
 use crate::engine::gate::GateChoice;
@@ -46,6 +47,11 @@ pub struct Job<'a> {
     pub gate: GateChoice,
     /// Who tidies up should we be killed.
     pub janitor: &'a Janitor,
+    /// Who makes what stands behind /in and /out.
+    pub maker: &'a Maker,
+    /// The container whose network some controls join, by the engine's id; empty if there
+    /// is none.
+    pub neighbour: &'a str,
     /// The sandbox.
     pub profile: &'a Profile,
     /// The engine's kernel can limit swap.
@@ -81,8 +87,11 @@ pub struct Outcome {
     pub heard: Heard,
     /// What stood behind /out.
     pub out_backing: OutBacking,
-    /// The directory that held the host's side of /in and /out.
+    /// The directory that held the host's side of /in and /out, or the volume that was
+    /// /in.
     pub scratch: String,
+    /// The container whose network it could have joined.
+    pub neighbour: String,
     /// What the host saw of it, or why it could not look.
     pub outside: Result<OutsideFacts, String>,
     /// What the exec gate did.
@@ -141,19 +150,16 @@ fn attempt(
         Some(control) => format!("{}-{control}", job.run_id),
     };
     let limits = relax::limits(job.relaxations, job.profile.limits);
-    let mut scratch = Scratch::new(&name, &limits, job.janitor)?;
-    let mut wanted = settings::settings(
-        job.profile,
-        &scratch.input(),
-        &scratch.output(),
-        job.swap_limit,
-    );
+    let mut sides = Sides::new(&name, &limits, job.maker, job.janitor)?;
+    let binds = sides.binds(&job.profile.limits);
+    let mut wanted = settings::settings(job.profile, binds, job.swap_limit);
     settings::do_without(&mut wanted, job.lacks);
     let profile = seccomp(job)?;
     relax::apply(
         job.relaxations,
         &mut wanted,
-        &scratch,
+        &sides,
+        job.neighbour,
         job.canary_variable,
         job.canary_file,
         &profile,
@@ -165,11 +171,11 @@ fn attempt(
             "run again, or with --controls none",
         )
     })?;
-    let mut launch = launch(job, &name, wanted, profile, scratch.base());
+    let mut launch = launch(job, &name, wanted, profile, &sides);
     launch.gate = gate;
     let plain = launch.seccomp.clone();
     let doorway = if gate && engine.gate_kind() == GateKind::Listener {
-        Some(open_doorway(&scratch, &mut launch)?)
+        Some(open_doorway(&mut sides, &mut launch)?)
     } else {
         None
     };
@@ -177,12 +183,19 @@ fn attempt(
     let launched = engine.launch(&launch, job.image);
     job.janitor.gone(&launch.folder);
     let mut session = match (launched, &doorway) {
+        (Err(error), _) if is_about_volumes(&error, job.maker) => {
+            return Err(Failure::blocked(
+                NO_VOLUMES,
+                format!("the engine makes no volumes for /in and /out: {error}"),
+                "let the engine make volumes of its local driver, or run as root on its host",
+            ));
+        }
         (Err(EngineError::Refused { message, .. }), Some(_)) => {
             return Ok(Attempt::GateRefused(message));
         }
         (other, _) => other?,
     };
-    let talked = talk(session.as_mut(), job, &mut scratch, progress)
+    let talked = talk(session.as_mut(), job, &mut sides, progress)
         .and_then(|talk| Ok((talk, session.finish()?)));
     let own_gate = session.gate();
     drop(session);
@@ -211,24 +224,39 @@ fn attempt(
         configured,
         challenge,
         heard,
-        out_backing: scratch.backing().clone(),
-        scratch: scratch.base().to_string_lossy().into_owned(),
+        out_backing: sides.backing().clone(),
+        scratch: sides.name().into_owned(),
+        neighbour: job.neighbour.to_owned(),
         outside,
         gate,
     })))
 }
 
+/// The failure of a launch that an engine refused for its volumes.
+pub const NO_VOLUMES: &str = "volumes.refused";
+
+/// The engine was asked for volumes, and it is these that it did not make.
+fn is_about_volumes(error: &EngineError, maker: &Maker) -> bool {
+    let told = match error {
+        EngineError::Refused { message, .. } | EngineError::Forbidden { message, .. } => message,
+        _ => return false,
+    };
+    *maker == Maker::Engine && told.to_lowercase().contains("volume")
+}
+
 /// Opens the supervisor's socket beside the container's directories, and has
 /// the profile ask it.
-fn open_doorway(scratch: &Scratch, launch: &mut Launch) -> Result<Doorway, Failure> {
+fn open_doorway(sides: &mut Sides, launch: &mut Launch) -> Result<Doorway, Failure> {
     const NAME: &str = "gate.sock";
-    let path = scratch.base().join(NAME);
-    let socket = scratch.folder().bind(NAME, 0o600);
-    let doorway = socket.and_then(|socket| Doorway::open(&path, socket));
-    let doorway = doorway.map_err(|error| {
+    let opened = sides.folder().and_then(|folder| {
+        let path = folder.path().join(NAME);
+        let socket = folder.bind(NAME, 0o600)?;
+        Ok((Doorway::open(&path, socket)?, path))
+    });
+    let (doorway, path) = opened.map_err(|error| {
         Failure::blocked(
             "gate.socket",
-            format!("{}: {error}", path.display()),
+            format!("cannot make a socket for the exec gate: {error}"),
             "run again, or with --gate off",
         )
     })?;
@@ -252,7 +280,7 @@ fn seccomp(job: &Job) -> Result<String, Failure> {
     }
 }
 
-fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, scratch: &Path) -> Launch {
+fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Sides) -> Launch {
     let role = job.control.map_or("probe", |_| "control");
     Launch {
         name: format!("{NAME_PREFIX}{name}"),
@@ -261,7 +289,7 @@ fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, scratch: &
         arguments: vec!["probe".into()],
         settings,
         seccomp,
-        scratch: scratch.to_owned(),
+        scratch: sides.scratch().map(|scratch| scratch.base().to_owned()),
         folder: scratch::beside(name),
         runtime: job.runtime.map(str::to_owned),
         gate: false,
@@ -274,11 +302,11 @@ type Talk = (Challenge, Configured, Heard, Result<OutsideFacts, String>);
 fn talk(
     session: &mut dyn Session,
     job: &Job,
-    scratch: &mut Scratch,
+    sides: &mut Sides,
     progress: Option<&mut Progress>,
 ) -> Result<Talk, Failure> {
     let mut transcript = Transcript::new();
-    let marks = Marks::new(&scratch.input(), job.lacks);
+    let marks = Marks::new(sides, job.lacks);
     let Some(line) = session.receive()? else {
         return Err(ended_early(session, "before it said anything"));
     };
@@ -286,7 +314,7 @@ fn talk(
         .hear_hello(&line)
         .map_err(|error| misspoken(&error))?;
     // The container runs and waits for its go.
-    scratch.release();
+    sides.release();
     let configured = match session.configured() {
         // The engine no longer knows it.
         Err(EngineError::Refused { status: 404, .. }) => {
@@ -295,16 +323,20 @@ fn talk(
         other => other?,
     };
     let outside = match job.control {
-        None => First::find(&configured, &marks).and_then(|first| outside::look(&first)),
+        None => match job.elsewhere {
+            Some(why) => Err(why.to_owned()),
+            None => First::find(&configured, &marks).and_then(|first| outside::look(&first)),
+        },
         Some(_) => Err("controls are not looked at".into()),
     };
-    if job.relaxations.contains(&Relaxation::Interface) {
+    let is_joined = matches!(job.maker, Maker::Engine);
+    if job.relaxations.contains(&Relaxation::Interface) && !is_joined {
         add_interface(job, &configured, &marks)?;
     }
     if let Some(progress) = progress {
         progress.stage("probe");
     }
-    let challenge = challenge(job, missing, scratch);
+    let challenge = challenge(job, missing, sides);
     let mut line = serde_json::to_vec(&HostMessage::Challenge(challenge.clone()))
         .map_err(|error| Failure::internal("challenge", error.to_string()))?;
     line.push(b'\n');
@@ -360,7 +392,7 @@ fn check_words(job: &Job, heard: &Heard, asked: Instant) -> Result<(), Failure> 
     }
 }
 
-fn challenge(job: &Job, missing: Vec<String>, scratch: &Scratch) -> Challenge {
+fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
     let limits = &job.profile.limits;
     let left = job.deadline.saturating_duration_since(Instant::now());
     let positive = |value: i64| u32::try_from(value).unwrap_or(0);
@@ -378,7 +410,7 @@ fn challenge(job: &Job, missing: Vec<String>, scratch: &Scratch) -> Challenge {
             pids: positive(limits.pids),
             memory_bytes: u64::try_from(limits.memory_bytes).unwrap_or(0),
             // A plain directory of the host has no size of its own.
-            out_bytes: if scratch.backing().kind == "tmpfs" {
+            out_bytes: if sides.backing().kind == "tmpfs" {
                 limits.out_bytes
             } else {
                 0
@@ -401,8 +433,7 @@ fn challenge(job: &Job, missing: Vec<String>, scratch: &Scratch) -> Challenge {
 /// Puts an interface into the container's network namespace, on an engine of this host
 /// alone: elsewhere its process id is the number of a process of ours, or of nobody.
 fn add_interface(job: &Job, configured: &Configured, marks: &Marks) -> Result<(), Failure> {
-    let elsewhere = configured.elsewhere.as_deref().or(job.elsewhere);
-    let first = match elsewhere {
+    let first = match job.elsewhere {
         Some(why) => Err(format!("{why}, which may be another machine")),
         None => First::find(configured, marks),
     };
@@ -418,7 +449,8 @@ fn add_interface(job: &Job, configured: &Configured, marks: &Marks) -> Result<()
     })
 }
 
-fn misspoken(error: &TranscriptError) -> Failure {
+/// The failure of a container that does not speak as it should.
+pub fn misspoken(error: &TranscriptError) -> Failure {
     let code = match error {
         TranscriptError::Refused(_) => "inspector.refused",
         _ => "inspector.garbled",
@@ -431,7 +463,7 @@ fn misspoken(error: &TranscriptError) -> Failure {
 }
 
 /// The container is gone in the middle: never a pass, whatever it said before.
-fn ended_early(session: &mut dyn Session, when: &str) -> Failure {
+pub fn ended_early(session: &mut dyn Session, when: &str) -> Failure {
     let complaint = session.complaint();
     let status = match session.finish() {
         Ok(Ended {

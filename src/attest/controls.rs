@@ -1,10 +1,12 @@
 //! Runs the controls, a few at a time.
 
 use crate::attest::container::{self, Job, Outcome};
+use crate::attest::neighbour;
 use crate::attest::run::{Connect, time_left};
 use crate::engine::gate::GateChoice;
 use crate::failure::Failure;
 use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
 use tki_evidence::controls::{CONTROLS, Control, probes};
 use tki_evidence::request::control_nonce;
 
@@ -22,7 +24,13 @@ pub fn run(
     template: &Job,
     wanted: &[&'static Control],
 ) -> Result<Vec<ControlOutcome>, Failure> {
-    let waiting = Mutex::new(wanted.iter().copied().rev().collect::<Vec<_>>());
+    // Those that need the neighbour come last: it takes a while until it is there.
+    let needs = |control: &&Control| neighbour::is_needed_by(control, template.maker);
+    let (late, early): (Vec<_>, Vec<_>) = wanted.iter().copied().partition(needs);
+    let has_neighbour = !late.is_empty();
+    let in_order = early.into_iter().chain(late);
+    let waiting = Mutex::new(in_order.rev().collect::<Vec<_>>());
+    let id = neighbour::Id::new();
     let work = || -> Result<Vec<ControlOutcome>, Failure> {
         let mut engine = connect()?;
         let mut done = Vec::new();
@@ -31,7 +39,15 @@ pub fn run(
             let Some(control) = next else {
                 return Ok(done);
             };
-            let outcome = run_one(engine.as_mut(), control, template);
+            let neighbour = match needs(&control) {
+                true => id.wait().as_deref(),
+                false => Some(""),
+            };
+            // What is wrong with it is told by itself.
+            let Some(neighbour) = neighbour else {
+                return Ok(done);
+            };
+            let outcome = run_one(engine.as_mut(), control, template, neighbour);
             // The others need not go on when one cannot.
             if outcome.is_err()
                 && let Ok(mut list) = waiting.lock()
@@ -47,21 +63,35 @@ pub fn run(
         true => 1,
         false => AT_ONCE,
     };
-    let results = std::thread::scope(|scope| {
+    let panicked = |_| Err(Failure::internal("controls", "a worker panicked"));
+    let (kept, results) = std::thread::scope(|scope| {
+        let (needed, over) = channel();
+        let id = &id;
+        let keep = move || match connect() {
+            Ok(mut engine) => neighbour::keep(engine.as_mut(), template, id, &over),
+            Err(error) => {
+                let _ = id.set(None);
+                Err(error.into())
+            }
+        };
+        let neighbour = has_neighbour.then(|| scope.spawn(keep));
         let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
-        workers
+        let done = workers
             .into_iter()
-            .map(|worker| {
-                worker
-                    .join()
-                    .unwrap_or_else(|_| Err(Failure::internal("controls", "a worker panicked")))
-            })
-            .collect::<Vec<_>>()
+            .map(|worker| worker.join().unwrap_or_else(panicked))
+            .collect::<Vec<_>>();
+        drop::<Sender<()>>(needed);
+        let kept = neighbour.map_or(Ok(()), |thread| {
+            let broken = |_| Err(Failure::internal("controls", "the neighbour panicked"));
+            thread.join().unwrap_or_else(broken)
+        });
+        (kept, done)
     });
     let mut all = Vec::new();
     for result in results {
         all.extend(result?);
     }
+    kept?;
     let place = |control: &Control| CONTROLS.iter().position(|known| known.name == control.name);
     all.sort_by_key(|(control, _)| place(control));
     Ok(all)
@@ -71,8 +101,10 @@ fn run_one(
     engine: &mut dyn crate::engine::Engine,
     control: &'static Control,
     template: &Job,
+    neighbour: &str,
 ) -> Result<Outcome, Failure> {
     let job = Job {
+        neighbour,
         control: Some(control.name),
         relaxations: control.relaxations,
         probes: probes(control).map(|probe| probe.id.to_owned()).collect(),

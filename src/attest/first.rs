@@ -2,49 +2,84 @@
 //! little: the engine may be another machine's, or lie. So the process is held first, and
 //! then this host's kernel must show that it is the container's.
 
+use crate::attest::sides::Sides;
 use crate::engine::Configured;
 use crate::engine::contract::INSPECTOR;
 use crate::engine::held::{Held, is_same};
 use rustix::process::Pid;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{Error, Result};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tki_evidence::facts;
 
 /// What a process must have to be the container's first.
 #[derive(Debug)]
 pub struct Marks {
-    /// The host's side of /in, before the container was made.
-    input: Option<Identity>,
+    /// What it must see as /in.
+    input: Input,
     /// The engine makes control groups for its containers.
     has_groups: bool,
 }
 
 impl Marks {
-    /// Of a container with this directory of the host's as /in, on an engine that cannot
-    /// set these limits.
-    pub fn new(input: &Path, lacks: &[&str]) -> Self {
+    /// Of a container with these sides, on an engine that cannot set these limits.
+    pub fn new(sides: &Sides, lacks: &[&str]) -> Self {
         let limits = ["pids", "memory", "cpu"];
         Self {
-            input: fs::metadata(input)
-                .ok()
-                .map(|found| (found.dev(), found.ino())),
+            input: match sides.scratch() {
+                None => Input::Volume(sides.name().into_owned()),
+                Some(scratch) => match fs::metadata(scratch.input()) {
+                    Ok(found) => Input::Directory(found.dev(), found.ino()),
+                    Err(_) => Input::Unknown,
+                },
+            },
             has_groups: !limits.iter().all(|limit| lacks.contains(limit)),
         }
     }
 }
 
-/// A directory, by device and number.
-type Identity = (u64, u64);
+/// What a container of ours sees as /in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A directory of this host, by device and number, before the container was made.
+    Directory(u64, u64),
+    /// A volume, by name.
+    Volume(String),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Input {
+    /// Reads what [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(name) = text.strip_prefix("volume ") {
+            return Some(Self::Volume(name.to_owned()));
+        }
+        let (device, number) = text.strip_prefix("directory ")?.split_once(' ')?;
+        Some(Self::Directory(device.parse().ok()?, number.parse().ok()?))
+    }
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(device, number) => write!(out, "directory {device} {number}"),
+            Self::Volume(name) => write!(out, "volume {name}"),
+            Self::Unknown => write!(out, "unknown"),
+        }
+    }
+}
 
 /// The container's first process, held.
 #[derive(Debug)]
 pub struct First {
     process: Held,
-    /// The host's side of /in.
-    pub input: Option<Identity>,
+    /// What it must see as /in.
+    pub input: Input,
 }
 
 impl First {
@@ -57,7 +92,7 @@ impl First {
         let process = Held::of(pid).ok_or(NOT_HERE)?;
         let first = Self {
             process,
-            input: marks.input,
+            input: marks.input.clone(),
         };
         let read = |name: &str| fs::read_to_string(first.folder().join(name));
         if read("comm").map_or(true, |name| name.trim_end() != INSPECTOR) {
@@ -70,8 +105,10 @@ impl First {
                 first.process.pid()
             ));
         }
-        // A user's own container shows its root to a visitor alone.
-        if rustix::process::geteuid().is_root() {
+        // A user's own container shows its root to a visitor alone. What is mounted there
+        // everybody may read.
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root || matches!(first.input, Input::Volume(_)) {
             first.has_our_input().map_err(|error| error.to_string())?;
         }
         match first.is_there() {
@@ -82,14 +119,11 @@ impl First {
 
     /// What a visitor was handed: the process by its number, which `held` has held since
     /// somebody looked at it.
-    pub fn handed(pid: i32, held: BorrowedFd, input: Identity) -> Result<Self> {
+    pub fn handed(pid: i32, held: BorrowedFd, input: Input) -> Result<Self> {
         let process = Pid::from_raw(pid).and_then(Held::of);
         let process = process.ok_or_else(gone)?;
         // Both are the same process if the one that was held first has not ended.
-        let first = Self {
-            process,
-            input: Some(input),
-        };
+        let first = Self { process, input };
         match crate::engine::process::wait_for(held, Instant::now()) {
             true => Err(gone()),
             false => Ok(first),
@@ -111,12 +145,22 @@ impl First {
         !self.process.has_ended_by(Instant::now())
     }
 
-    /// What it sees as /in is the directory of this run.
+    /// What it sees as /in is the directory or the volume of this run.
     pub fn has_our_input(&self) -> Result<()> {
-        let theirs = fs::metadata(self.folder().join("root/in"))?;
-        match self.input {
-            Some(ours) if ours == (theirs.dev(), theirs.ino()) => Ok(()),
-            _ => Err(Error::other(format!(
+        let is_ours = match &self.input {
+            Input::Directory(device, number) => {
+                let theirs = fs::metadata(self.folder().join("root/in"))?;
+                (*device, *number) == (theirs.dev(), theirs.ino())
+            }
+            Input::Volume(name) => {
+                let table = fs::read_to_string(self.folder().join("mountinfo"))?;
+                is_volume(&table, name)
+            }
+            Input::Unknown => false,
+        };
+        match is_ours {
+            true => Ok(()),
+            false => Err(Error::other(format!(
                 "process {} does not see the /in of this run",
                 self.pid()
             ))),
@@ -158,6 +202,14 @@ impl AsFd for First {
     }
 }
 
+/// What is mounted last at /in is the directory in which an engine keeps this volume.
+fn is_volume(table: &str, name: &str) -> bool {
+    let mounts = facts::mounts(table).unwrap_or_default();
+    let mut inner = mounts.iter().rev();
+    let input = inner.find(|mount| mount.mount_point == "/in");
+    input.is_some_and(|mount| mount.root.ends_with(&format!("/{name}/_data")))
+}
+
 fn gone() -> Error {
     Error::other("the container's process is gone")
 }
@@ -182,6 +234,31 @@ fn is_in(membership: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_input_is_handed_on_as_it_is() {
+        for input in [
+            Input::Directory(64, 7),
+            Input::Volume("tki-attest-x".into()),
+        ] {
+            assert_eq!(Input::parse(&input.to_string()), Some(input));
+        }
+        for text in ["", "unknown", "directory 7", "directory 7 x", "volume"] {
+            assert_eq!(Input::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_volume_is_known_by_the_directory_that_is_mounted() {
+        let line = "9 1 8:1 /var/lib/docker/volumes/tki-attest-x/_data /in ro - ext4 /dev/sda rw\n";
+        assert!(is_volume(line, "tki-attest-x"));
+        for name in ["", "x", "tki-attest-", "tki-attest-y"] {
+            assert!(!is_volume(line, name), "{name}");
+        }
+        assert!(!is_volume(&line.replace("/in", "/out"), "tki-attest-x"));
+        let over = format!("{line}{}", line.replace("tki-attest-x", "other"));
+        assert!(!is_volume(&over, "tki-attest-x"));
+    }
 
     #[test]
     fn a_group_is_known_by_the_containers_name() {

@@ -6,6 +6,7 @@
 use crate::attest::scratch;
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ pub struct Janitor {
 
 impl Janitor {
     /// Starts one. `engine` are the arguments by which it finds the engine.
-    pub fn start(engine: &[String]) -> Result<Self, Failure> {
+    pub fn start(engine: &[OsString]) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| {
             Failure::blocked(
                 "janitor.start",

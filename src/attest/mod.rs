@@ -1,6 +1,7 @@
-//! A run. [`run`] leads it; [`scratch`] and [`canary`] prepare the host's side;
-//! [`container`] launches one container and talks with its inspector, for the
-//! run itself and for each of the [`controls`]; [`outside`] is the host's own
+//! A run. [`run`] leads it; [`sides`], [`scratch`] and [`canary`] prepare what lies
+//! outside; [`container`] launches one container and talks with its inspector, for the
+//! run itself and for each of the [`controls`], some of which need a [`neighbour`];
+//! [`outside`] is the host's own
 //! look at it, for which it may need a [`visitor`]; [`venue`] looks at the host;
 //! [`bundle`] writes everything down. [`janitor`] is there should the tool be
 //! killed in the middle.
@@ -12,8 +13,11 @@ pub mod controls;
 pub mod first;
 pub mod interface;
 pub mod janitor;
+pub mod neighbour;
 pub mod outside;
 pub mod run;
 pub mod scratch;
+pub mod sides;
 pub mod venue;
 pub mod visitor;
+pub mod whereabouts;

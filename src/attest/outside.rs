@@ -1,10 +1,12 @@
 //! The outside witness: while the inspector waits for its go, the host reads
-//! what the kernel says about the container's first process.
+//! what the kernel says about the container's first process. Some of it the kernel shows to
+//! root alone, or to the user whose engine it is. For others that is absent, and said to be.
 
 use crate::attest::first::First;
 use crate::attest::visitor::{self, Errand};
 use crate::engine::group_limits;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use tki_evidence::evidence::OutsideFacts;
 
@@ -17,6 +19,15 @@ pub fn look(first: &First) -> Result<OutsideFacts, String> {
     let read = |name: &str| {
         fs::read_to_string(proc.join(name)).map_err(|error| format!("{name}: {error}"))
     };
+    let is_visitor_needed = visitor::is_needed();
+    let mut rights = Rights {
+        is_root: !is_visitor_needed,
+        absent: Vec::new(),
+    };
+    let descriptors = || match is_visitor_needed {
+        true => visitor::send(Errand::Descriptors, first),
+        false => descriptors(&proc),
+    };
     let facts = OutsideFacts {
         status: read("status")?,
         mountinfo: read("mountinfo")?,
@@ -24,13 +35,10 @@ pub fn look(first: &First) -> Result<OutsideFacts, String> {
         limits: read("limits")?,
         uid_map: read("uid_map")?,
         gid_map: read("gid_map")?,
-        namespaces: namespaces(&proc)?,
-        descriptors: if visitor::is_needed() {
-            visitor::send(Errand::Descriptors, first).map_err(|error| format!("fd: {error}"))?
-        } else {
-            descriptors(&proc)?
-        },
+        namespaces: rights.had(namespaces(&proc), OutsideFacts::NAMESPACES)?,
+        descriptors: rights.had(descriptors(), OutsideFacts::DESCRIPTORS)?,
         cgroup: cgroup_limits(&read("cgroup")?),
+        absent: rights.absent,
     };
     // Otherwise another process could have had its number meanwhile.
     match first.is_there() {
@@ -39,35 +47,58 @@ pub fn look(first: &First) -> Result<OutsideFacts, String> {
     }
 }
 
+/// What the tool's user has no right to.
+struct Rights {
+    /// Root has a right to everything.
+    is_root: bool,
+    /// Fields that could not be read for want of a right.
+    absent: Vec<String>,
+}
+
+impl Rights {
+    /// What was read; nothing if there was no right to, which is then written down.
+    fn had<T: Default>(&mut self, read: io::Result<T>, field: &str) -> Result<T, String> {
+        match read {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied && !self.is_root => {
+                self.absent.push(field.to_owned());
+                Ok(T::default())
+            }
+            read => read.map_err(|error| format!("{field}: {error}")),
+        }
+    }
+}
+
 /// The namespaces that this tool itself is in.
 pub fn own_namespaces() -> Vec<String> {
     namespaces(Path::new("/proc/self")).unwrap_or_default()
 }
 
-fn namespaces(proc: &Path) -> Result<Vec<String>, String> {
+fn namespaces(proc: &Path) -> io::Result<Vec<String>> {
     let links = KINDS.iter().filter_map(|kind| {
         let path = proc.join("ns").join(kind);
         match fs::read_link(&path) {
             Ok(target) => Some(Ok(target.to_string_lossy().into_owned())),
             // Older kernels lack some kinds.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => Some(Err(format!("ns/{kind}: {error}"))),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => Some(Err(error)),
         }
     });
     links.collect()
 }
 
 /// What a process holds open, in one line.
-pub fn descriptors(proc: &Path) -> Result<String, String> {
-    let entries = fs::read_dir(proc.join("fd")).map_err(|error| format!("fd: {error}"))?;
+pub fn descriptors(proc: &Path) -> io::Result<String> {
     let mut found: Vec<(u32, String)> = Vec::new();
-    for entry in entries.flatten() {
+    for entry in fs::read_dir(proc.join("fd"))?.flatten() {
         let number = entry
             .file_name()
             .to_string_lossy()
             .parse()
             .unwrap_or(u32::MAX);
-        let target = fs::read_link(entry.path()).unwrap_or_default();
+        let target = match fs::read_link(entry.path()) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(error),
+            target => target.unwrap_or_default(),
+        };
         let target = target.to_string_lossy();
         let kind = target.split(':').next().unwrap_or_default();
         let kind = if kind.starts_with('/') {
@@ -95,4 +126,53 @@ fn cgroup_limits(membership: &str) -> Vec<String> {
     .into_iter()
     .filter_map(|(name, value)| Some(format!("{name}={}", value?)))
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rights(is_root: bool) -> Rights {
+        Rights {
+            is_root,
+            absent: Vec::new(),
+        }
+    }
+
+    fn refused<T>() -> io::Result<T> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+
+    #[test]
+    fn what_a_user_has_no_right_to_is_absent() {
+        let mut user = rights(false);
+        let namespaces: Vec<String> = user.had(refused(), "namespaces").unwrap();
+        let descriptors: String = user.had(refused(), "descriptors").unwrap();
+        assert!(namespaces.is_empty() && descriptors.is_empty());
+        assert_eq!(user.absent, ["namespaces", "descriptors"]);
+        let mut user = rights(false);
+        let read = user.had(Ok("0=pipe".to_owned()), "descriptors");
+        assert_eq!(read.as_deref(), Ok("0=pipe"));
+        assert!(user.absent.is_empty());
+    }
+
+    #[test]
+    fn nothing_else_makes_it_absent() {
+        let mut user = rights(false);
+        let gone: Result<String, String> = user.had(Err(ErrorKind::NotFound.into()), "descriptors");
+        assert!(gone.unwrap_err().starts_with("descriptors: "));
+        let other = user.had::<String>(Err(io::Error::other("not ours")), "descriptors");
+        assert_eq!(other.unwrap_err(), "descriptors: not ours");
+        let mut root = rights(true);
+        let refused = root.had::<String>(refused(), "namespaces");
+        assert!(refused.unwrap_err().starts_with("namespaces: "));
+        assert!(user.absent.is_empty() && root.absent.is_empty());
+    }
+
+    #[test]
+    fn one_sees_what_is_ones_own() {
+        let own = Path::new("/proc/self");
+        assert!(namespaces(own).unwrap().len() > 5);
+        assert!(descriptors(own).unwrap().contains("0="));
+    }
 }

@@ -4,12 +4,14 @@ use crate::attest::bundle::{Bundle, Recorded};
 use crate::attest::canary::Canaries;
 use crate::attest::container::{self, Job};
 use crate::attest::janitor::Janitor;
+use crate::attest::sides::Maker;
 use crate::attest::venue::Proofs;
+use crate::attest::whereabouts::Whereabouts;
 use crate::attest::{controls, outside, venue};
 use crate::clock;
 use crate::described::names;
 use crate::engine::gate::GateChoice;
-use crate::engine::{Engine, EngineError, EngineFacts, ImageNames};
+use crate::engine::{Engine, EngineError, ImageNames};
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::report::progress::Progress;
@@ -18,6 +20,7 @@ use crate::sandbox::command_line::{Client, command_line};
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
 use rustix::process::{Resource, getrlimit};
+use std::cell::OnceCell;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tki_evidence::calibrate;
@@ -117,7 +120,8 @@ pub fn attest(
     for note in &facts.notes {
         progress.note(note);
     }
-    let mut venue_facts = venue::observe(&facts);
+    let whereabouts = Whereabouts::of(&facts);
+    let mut venue_facts = venue::observe(&facts, &whereabouts);
     plan.proofs.name(&mut venue_facts);
     venue::check(
         plan.venue,
@@ -137,12 +141,22 @@ pub fn attest(
     progress.stage("launch");
     // A quota beyond what the host has would be no limit, and never be seen.
     let mut profile = plan.profile.clone();
+    // Memory is made of pages, and Podman counts them.
+    profile.limits.out_bytes = profile.limits.out_bytes.next_multiple_of(PAGE);
     profile.limits.cpu_millis = profile.limits.cpu_millis.min(facts.cpus * 750);
     profile.limits.nproc = profile.limits.nproc.min(most_processes(&facts.runtime));
     // Rounded up: until then the container is ours.
-    let elsewhere = elsewhere(&facts);
+    let nonce = match &plan.request {
+        Some(request) => request.nonce.clone(),
+        None => random_hex::<32>()?,
+    };
     let nobodys_after = clock::now() + time_left(plan.deadline, "the launch")?.as_secs() + 1;
-    let job = Job {
+    let by_engine = match engine.makes_volumes() {
+        true => Maker::Engine,
+        false => Maker::Launcher(String::new()),
+    };
+    let instead = OnceCell::new();
+    let job = |maker| Job {
         run_id: &run_id,
         control: None,
         relaxations: &[],
@@ -151,10 +165,12 @@ pub fn attest(
         runtime: plan.runtime,
         gate: plan.gate,
         janitor: plan.janitor,
+        maker,
+        neighbour: "",
         profile: &profile,
         swap_limit: facts.swap_limit,
         lacks: &facts.lacks,
-        elsewhere: elsewhere.as_deref(),
+        elsewhere: whereabouts.elsewhere(),
         probes: catalogue::required(plan.controls || plan.limits)
             .map(|probe| probe.id.into())
             .collect(),
@@ -162,12 +178,22 @@ pub fn attest(
         nobodys_after,
         canary_file: &canaries.file,
         canary_variable: &canaries.variable,
-        nonce: match &plan.request {
-            Some(request) => request.nonce.clone(),
-            None => random_hex::<32>()?,
-        },
+        nonce: nonce.clone(),
     };
-    let outcome = container::run(engine.as_mut(), &job, Some(progress))?;
+    let (maker, outcome) = match container::run(engine.as_mut(), &job(&by_engine), Some(progress)) {
+        // What an engine cannot make, this tool can, where it has the right.
+        Err(failure)
+            if failure.code == container::NO_VOLUMES && whereabouts.elsewhere().is_none() =>
+        {
+            progress.note(&failure.message);
+            let why = printable(&failure.message, 300);
+            let maker = instead.get_or_init(|| Maker::Launcher(why));
+            let outcome = container::run(engine.as_mut(), &job(maker), Some(progress))?;
+            (maker, outcome)
+        }
+        other => (&by_engine, other?),
+    };
+    let job = job(maker);
     // What the container was made with, not what the engine would have chosen.
     if let Some(used) = &outcome.configured.oci_runtime {
         facts.runtime.oci_runtime = used.clone();
@@ -227,7 +253,11 @@ pub fn attest(
             own_images,
             unchanged: false,
         },
-        host_namespaces: outside::own_namespaces(),
+        host_namespaces: match whereabouts {
+            Whereabouts::Here => outside::own_namespaces(),
+            // Those of this host say nothing about another one's.
+            Whereabouts::Elsewhere { .. } => Vec::new(),
+        },
         outcome,
         controls,
         request: plan.request.clone(),
@@ -236,22 +266,8 @@ pub fn attest(
     Ok(Bundle::new(recorded))
 }
 
-/// Why the engine is taken for another machine's, if what it says about its host is not
-/// true of this one. A socket may lead anywhere.
-fn elsewhere(facts: &EngineFacts) -> Option<String> {
-    let here = rustix::system::uname();
-    let [name, kernel] = [here.nodename(), here.release()].map(|text| text.to_string_lossy());
-    let (its_name, its_kernel) = (&facts.host_name, &facts.runtime.kernel);
-    (*its_name != name || *its_kernel != kernel).then(|| {
-        format!(
-            "the engine says that it runs on {} (Linux {}), and this is {} (Linux {})",
-            printable(its_name, 64),
-            printable(its_kernel, 64),
-            printable(&name, 64),
-            printable(&kernel, 64)
-        )
-    })
-}
+/// The unit of memory on every machine that this tool knows.
+const PAGE: u64 = 4096;
 
 /// The highest limit of processes that can be set. Whoever launches as this user
 /// cannot go beyond this process's own, which on a small host is below ours.

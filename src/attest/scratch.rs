@@ -97,7 +97,8 @@ pub struct Scratch<'a> {
     janitor: &'a Janitor,
     claim: Claim,
     input: Folder,
-    backing: OutBacking,
+    /// What stands behind /out.
+    pub(super) backing: OutBacking,
 }
 
 impl<'a> Scratch<'a> {
@@ -119,10 +120,12 @@ impl<'a> Scratch<'a> {
             Some(Err(error)) => OutBacking {
                 kind: "directory".into(),
                 reason: format!("the host does not let us mount a tmpfs ({error})"),
+                maker: "launcher".into(),
             },
             _ => OutBacking {
                 kind: "tmpfs".into(),
                 reason: format!("noexec,nosuid,nodev,size={}", limits.out_bytes),
+                maker: "launcher".into(),
             },
         };
         let input = fill(claim.folder()).map_err(failed)?;

@@ -1,6 +1,7 @@
 //! What can be seen of the venue, and whether it fits the claim. All of it is
 //! this tool's own word.
 
+use crate::attest::whereabouts::Whereabouts;
 use crate::engine::EngineFacts;
 use crate::failure::Failure;
 use crate::files::read_bounded;
@@ -10,7 +11,9 @@ use sha2::Sha256;
 use std::path::Path;
 use tki_evidence::evidence::VenueFacts;
 use tki_evidence::stamp::{hex, sha256_hex};
-use tki_evidence::venue::{ABSENT, HARDWARE_PROOF, PLATFORM_PROOF, VenueError, VenueRules};
+use tki_evidence::venue::{
+    ABSENT, HARDWARE_PROOF, PLATFORM_PROOF, THIS_HOST, VenueError, VenueRules,
+};
 
 /// Names of variables by which CI systems make themselves known.
 pub const CI_VARIABLES: &[&str] = &[
@@ -33,14 +36,39 @@ const MOST: u64 = 64 * 1024;
 /// The most bytes of a file of rules.
 const MOST_RULES: u64 = 256 * 1024;
 
-/// Looks at this host and at what its engine says.
-pub fn observe(engine: &EngineFacts) -> VenueFacts {
+/// Looks at the engine's host: at what the engine says, and, if it is this one, at what can
+/// be seen here. What is true of this host is not said of another.
+pub fn observe(engine: &EngineFacts, whereabouts: &Whereabouts) -> VenueFacts {
     let runtime = &engine.runtime;
+    let seen = match whereabouts {
+        Whereabouts::Here => observe_host(),
+        Whereabouts::Elsewhere { at, .. } => unseen(at),
+    };
     VenueFacts {
         operating_system: engine.operating_system.clone(),
         host_name: engine.host_name.clone(),
         engine: format!("{} {}", runtime.engine, runtime.engine_version),
-        ..observe_host()
+        ..seen
+    }
+}
+
+/// What is seen from here of another host, which is at `at`.
+pub fn unseen(at: &str) -> VenueFacts {
+    VenueFacts {
+        tier: "self-reported".into(),
+        operating_system: String::new(),
+        host_name: String::new(),
+        ci_variables: Vec::new(),
+        machine_id_hmac: String::new(),
+        boot_id: String::new(),
+        kernel: String::new(),
+        engine: String::new(),
+        engine_at: at.to_owned(),
+        virtualisation: String::new(),
+        container: String::new(),
+        chassis: String::new(),
+        platform_signed: ABSENT.into(),
+        hardware: ABSENT.into(),
     }
 }
 
@@ -65,6 +93,7 @@ pub fn observe_host() -> VenueFacts {
         chassis: chassis(line("/sys/class/dmi/id/chassis_type").trim()).into(),
         kernel,
         engine: String::new(),
+        engine_at: THIS_HOST.into(),
         platform_signed: ABSENT.into(),
         hardware: ABSENT.into(),
     }

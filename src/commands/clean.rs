@@ -6,13 +6,14 @@ use crate::clock;
 use crate::commands::{output, shared};
 use crate::engine::Leftover;
 use crate::engine::api::names::is_id;
+use crate::engine::api::volumes::VOLUME;
 use crate::engine::local::Remains;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::report::text::printable;
 use serde::Serialize;
 
-/// A container or a directory, and what happened to it.
+/// A container, a volume or a directory, and what happened to it.
 #[derive(Serialize)]
 struct Row {
     what: String,
@@ -22,8 +23,8 @@ struct Row {
 /// What carries our label and is somebody else's stays, with or without `--force`.
 const NOT_OURS: &str = "kept (not ours)";
 
-/// Removes containers of ours, and scratch directories that no process holds any
-/// more.
+/// Removes containers and volumes of ours, and scratch directories that no process holds
+/// any more.
 pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
     let mut engine = shared::connect(&args.engine)?;
     let now = clock::now();
@@ -52,12 +53,14 @@ pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
             false => &leftover.id,
         };
         let why = leftover.foreign.map(|why| format!(": {why}"));
-        let what = format!(
-            "container {id} of run {} ({}){}",
-            leftover.run_id,
-            leftover.state,
-            why.unwrap_or_default()
-        );
+        let why = why.unwrap_or_default();
+        let what = match id.starts_with(VOLUME) {
+            true => format!("{id} of run {}{why}", leftover.run_id),
+            false => format!(
+                "container {id} of run {} ({}){why}",
+                leftover.run_id, leftover.state
+            ),
+        };
         rows.push(Row { what, action });
     }
     for folder in scratch::leftovers() {

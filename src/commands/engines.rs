@@ -2,6 +2,7 @@
 
 use crate::attest::run::{Plan, attest, time_left};
 use crate::attest::venue::Proofs;
+use crate::attest::whereabouts::Whereabouts;
 use crate::cli::{Common, EngineArgs, EngineName, EnginesArgs, Format};
 use crate::commands::output;
 use crate::commands::shared::{self, CANDIDATES, Connector};
@@ -21,24 +22,57 @@ use tki_evidence::venue::VenueRules;
 
 /// Lists the engines of this host. Nothing is made unless the gate is tried.
 pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
+    // Whoever gives an address means the engine that is there, and wants to know what is
+    // wrong with it.
+    if args.at.host.is_some() {
+        return at_address(args, common);
+    }
     let mut rows = Vec::new();
     for name in CANDIDATES {
         let engine = EngineArgs {
             engine: *name,
-            host: None,
+            at: args.at.clone(),
             timeout: args.timeout,
         };
         rows.push(look(&engine, args.try_gate, common)?);
     }
-    match args.format {
-        Format::Json => output::print_json(&rows)?,
-        Format::Text => output::print(&list(&rows, Paint::stdout(common.color)))?,
-    }
+    print(&rows, args, common)?;
     Ok(if rows.iter().any(|row| row.usable) {
         Exit::Done
     } else {
         Exit::Blocked
     })
+}
+
+/// Shows the engine at an address.
+fn at_address(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
+    let mut first = None;
+    // Docker and Podman have addresses.
+    for name in &CANDIDATES[..2] {
+        let engine = EngineArgs {
+            engine: *name,
+            at: args.at.clone(),
+            timeout: args.timeout,
+        };
+        match describe(&engine, args.try_gate, common) {
+            Ok(row) => {
+                print(&[row], args, common)?;
+                return Ok(Exit::Done);
+            }
+            Err(failure) if failure.code == "engine.unusable" => {
+                first.get_or_insert(failure);
+            }
+            Err(failure) => return Err(first.unwrap_or(failure)),
+        }
+    }
+    Err(first.unwrap_or_else(|| Failure::internal("engines.none", "no engine was asked")))
+}
+
+fn print(rows: &[EngineRow], args: &EnginesArgs, common: Common) -> Result<(), Failure> {
+    match args.format {
+        Format::Json => output::print_json(&rows),
+        Format::Text => output::print(&list(rows, Paint::stdout(common.color))),
+    }
 }
 
 fn look(args: &EngineArgs, try_gate: bool, common: Common) -> Result<EngineRow, Failure> {
@@ -52,6 +86,7 @@ fn look(args: &EngineArgs, try_gate: bool, common: Common) -> Result<EngineRow, 
         rootless: false,
         cgroups: String::new(),
         seccomp: "",
+        at: String::new(),
         gate: String::new(),
         gives_up: Vec::new(),
     };
@@ -93,6 +128,7 @@ fn describe(args: &EngineArgs, try_gate: bool, common: Common) -> Result<EngineR
             EngineName::Embedded | EngineName::Bwrap => "tki-attest",
             _ => "its runtime",
         },
+        at: Whereabouts::of(&facts).shown().to_owned(),
         gate,
         gives_up: gives_up(args.engine.name(), &facts),
     })

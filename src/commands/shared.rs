@@ -2,6 +2,7 @@
 
 use crate::attest::janitor::Janitor;
 use crate::cli::{EngineArgs, EngineName, ImageSource};
+use crate::engine::api::endpoint::Endpoint;
 use crate::engine::docker::DockerEngine;
 use crate::engine::local::{LocalEngine, Maker, own};
 use crate::engine::podman::{Place, PodmanEngine};
@@ -9,6 +10,7 @@ use crate::engine::{Engine, EngineError};
 use crate::failure::Failure;
 use crate::image::{self, BuildOptions, Context, Image, Recipe, embedded};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -93,7 +95,7 @@ pub struct Connector<'a> {
 /// An engine that was found.
 #[derive(Clone, Debug)]
 enum Route {
-    Docker,
+    Docker(Arc<Endpoint>),
     Podman(Arc<Place>),
     Local(Maker),
 }
@@ -129,7 +131,7 @@ impl<'a> Connector<'a> {
         }
         let (found, engine) = match self.args.engine {
             EngineName::Auto => self.first(limit)?,
-            name => self.reach(name, self.args.host.as_deref(), limit)?,
+            name => self.reach(name, self.args.at.host.as_deref(), limit)?,
         };
         *route = Some(found);
         Ok(engine)
@@ -141,11 +143,16 @@ impl<'a> Connector<'a> {
     fn first(&self, limit: Duration) -> Result<(Route, Box<dyn Engine>), EngineError> {
         let mut errors = Vec::new();
         // Whoever gives an address means the engine that is there.
-        let variable = std::env::var("DOCKER_HOST").ok();
-        let named = self.args.host.clone().or(variable);
-        let named = named.as_deref().filter(|host| !host.is_empty());
-        for name in &CANDIDATES[..named.map_or(CANDIDATES.len(), |_| 2)] {
-            match self.reach(*name, named, limit) {
+        let named = self.args.at.wanted().named()?;
+        let host = named.as_ref().map(|named| named.host.as_str());
+        let candidates = match &named {
+            None => CANDIDATES,
+            Some(named) if named.is_plain => &CANDIDATES[..2],
+            // A context is Docker's.
+            Some(_) => &CANDIDATES[..1],
+        };
+        for name in candidates {
+            match self.reach(*name, host, limit) {
                 Ok(found) => return Ok(found),
                 Err(error) if is_elsewhere(&error) => errors.push(error),
                 Err(error) => return Err(error),
@@ -167,7 +174,7 @@ impl<'a> Connector<'a> {
         limit: Duration,
     ) -> Result<(Route, Box<dyn Engine>), EngineError> {
         let route = match name {
-            EngineName::Docker => Route::Docker,
+            EngineName::Docker => Route::Docker(Arc::new(self.args.at.wanted().resolve(limit)?)),
             EngineName::Podman => Route::Podman(Arc::new(Place::find(host, self.runtime, limit)?)),
             EngineName::Embedded => Route::Local(own_namespaces(Maker::Embedded)?),
             EngineName::Bwrap => Route::Local(own_namespaces(Maker::Bwrap)?),
@@ -178,9 +185,8 @@ impl<'a> Connector<'a> {
     }
 
     fn follow(&self, route: &Route, limit: Duration) -> Result<Box<dyn Engine>, EngineError> {
-        let host = self.args.host.as_deref();
         Ok(match route {
-            Route::Docker => Box::new(DockerEngine::connect(host, limit)?),
+            Route::Docker(endpoint) => Box::new(DockerEngine::connect(endpoint, limit)?),
             Route::Podman(place) => Box::new(PodmanEngine::connect(place, limit)?),
             Route::Local(maker) => Box::new(LocalEngine::new(*maker, limit)?),
         })
@@ -223,9 +229,7 @@ pub fn connect(args: &EngineArgs) -> Result<Box<dyn Engine>, EngineError> {
 
 /// Starts the process that tidies up should this one be killed.
 pub fn janitor(args: &EngineArgs) -> Result<Janitor, Failure> {
-    let mut words = vec!["--engine".to_owned(), args.engine.name().to_owned()];
-    if let Some(host) = &args.host {
-        words.extend(["--host".to_owned(), host.clone()]);
-    }
+    let mut words: Vec<OsString> = vec!["--engine".into(), args.engine.name().into()];
+    words.extend(args.at.words());
     Janitor::start(&words)
 }

@@ -44,11 +44,7 @@ pub fn configured(arguments: &[String], tmpfs: &[Tmpfs], seccomp: &str) -> Setti
                 && !system(target)
                 && !memory.contains(&target.as_str())
             {
-                binds.push(Bind {
-                    source: source.clone(),
-                    target: target.clone(),
-                    read_only,
-                });
+                binds.push(Bind::of_host(source, target, read_only));
             }
         }
     }

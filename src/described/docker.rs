@@ -1,9 +1,14 @@
 //! Docker's description of a container, as its API gives it.
 
+use super::names::is_id;
 use super::options::{Named, Options};
 use super::{Described, unique};
-use bollard::models::{ContainerInspectResponse, HostConfig};
-use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
+use bollard::models::{
+    ContainerInspectResponse, HostConfig, Mount, MountPoint, MountType,
+    MountVolumeOptionsDriverConfig,
+};
+use std::collections::BTreeMap;
+use tki_evidence::settings::{Bind, BindKind, Settings, Tmpfs, Ulimit};
 use tki_evidence::stamp::sha256_hex;
 
 /// Reads what was written down of a description.
@@ -45,11 +50,7 @@ fn other_mounts(found: &ContainerInspectResponse) -> Vec<String> {
     let asked = host
         .and_then(|host| host.mounts.clone())
         .unwrap_or_default();
-    let asked = asked.into_iter().map(|mount| Bind {
-        source: mount.source.unwrap_or_default(),
-        target: mount.target.unwrap_or_default(),
-        read_only: mount.read_only.unwrap_or(false),
-    });
+    let asked = asked.into_iter().map(|mount| asked_for(&mount));
     let absent = asked.filter(|bind| !there.contains(bind));
     let absent = absent.map(|bind| format!("mount={}", bind.target));
     let mounts = found.mounts.iter().flatten();
@@ -183,23 +184,71 @@ fn variables(env: Vec<String>) -> Vec<String> {
         .collect()
 }
 
-/// Every bind, whether it came in as a mount or as an old-style bind. Volumes
-/// count too: they are directories of the host.
+/// Every bind and every volume, whether it came in as a mount or in the old style.
 fn binds(found: &ContainerInspectResponse) -> Vec<Bind> {
-    let mut binds: Vec<Bind> = found
-        .mounts
-        .clone()
-        .unwrap_or_default()
-        .into_iter()
+    let host = found.host_config.as_ref();
+    let asked = host.and_then(|host| host.mounts.as_deref());
+    let asked: Vec<Bind> = asked.unwrap_or_default().iter().map(asked_for).collect();
+    let mounts = found.mounts.iter().flatten();
+    let mut binds: Vec<Bind> = mounts
         .filter(|mount| mount.typ.as_deref() != Some("tmpfs"))
-        .map(|mount| Bind {
-            source: mount.source.unwrap_or_default(),
-            target: mount.destination.unwrap_or_default(),
-            read_only: !mount.rw.unwrap_or(true),
-        })
+        .map(|mount| mounted(mount, &asked))
         .collect();
     binds.sort_by(|a, b| a.target.cmp(&b.target));
     binds
+}
+
+/// What is mounted somewhere. Docker tells what a volume is made of only as it was asked
+/// for, and gives one without a name a random one.
+fn mounted(mount: &MountPoint, asked: &[Bind]) -> Bind {
+    let target = mount.destination.clone().unwrap_or_default();
+    let read_only = !mount.rw.unwrap_or(true);
+    if mount.typ.as_deref() != Some("volume") {
+        let source = mount.source.clone().unwrap_or_default();
+        return Bind::of_host(&source, &target, read_only);
+    }
+    let name = mount.name.clone().unwrap_or_default();
+    let mut asked = asked.iter().filter(|bind| bind.target == target);
+    match asked.next().filter(|bind| bind.kind == BindKind::Volume) {
+        Some(bind) if bind.source == name || (bind.source.is_empty() && is_id(&name)) => Bind {
+            read_only,
+            ..bind.clone()
+        },
+        _ => Bind::of_engine(&name, &target, read_only),
+    }
+}
+
+/// What was asked for.
+fn asked_for(mount: &Mount) -> Bind {
+    let source = mount.source.clone().unwrap_or_default();
+    let target = mount.target.clone().unwrap_or_default();
+    let read_only = mount.read_only.unwrap_or(false);
+    if mount.typ != Some(MountType::VOLUME) {
+        return Bind::of_host(&source, &target, read_only);
+    }
+    let options = mount.volume_options.as_ref();
+    let driver = options.and_then(|options| options.driver_config.as_ref());
+    Bind {
+        options: driver.map(options_of).unwrap_or_default(),
+        ..Bind::of_engine(&source, &target, read_only)
+    }
+}
+
+/// The options of a volume's driver, those of the mount last. Those of another driver than
+/// the usual one begin with its name.
+fn options_of(driver: &MountVolumeOptionsDriverConfig) -> String {
+    let name = driver.name.as_deref().filter(|name| *name != "local");
+    let given: BTreeMap<&String, &String> = driver.options.iter().flatten().collect();
+    let (last, mut first): (Vec<_>, Vec<_>) = given.into_iter().partition(|(name, _)| *name == "o");
+    // In the order in which they are asked for: type, device.
+    first.reverse();
+    let words = first.into_iter().chain(last);
+    let words = words.map(|(name, value)| format!("{name}={value}"));
+    name.map(|name| format!("driver={name}"))
+        .into_iter()
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 #[cfg(test)]

@@ -73,10 +73,10 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
         .iter()
         .filter(|mount| mount["type"] == "bind" && mount["destination"] != "/sys/fs/cgroup")
         .filter(|mount| !is_device(mount))
-        .map(|mount| Bind {
-            source: text(&mount["source"]),
-            target: text(&mount["destination"]),
-            read_only: options(mount).iter().any(|option| option == "ro"),
+        .map(|mount| {
+            let read_only = options(mount).iter().any(|option| option == "ro");
+            let (source, target) = (text(&mount["source"]), text(&mount["destination"]));
+            Bind::of_host(&source, &target, read_only)
         })
         .collect();
     binds.sort_by(|a, b| a.target.cmp(&b.target));

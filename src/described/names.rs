@@ -38,6 +38,13 @@ pub fn labels(run_id: &str, role: &str, deadline: u64) -> Vec<(String, String)> 
     ]
 }
 
+/// An id that an engine gives a container, in full: safe as an argument and as part
+/// of a path.
+pub fn is_id(text: &str) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == 64 && text.bytes().all(is_hex)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

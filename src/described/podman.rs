@@ -2,6 +2,7 @@
 //! what it handed to the runtime counts, which it names in the description: the OCI
 //! configuration. Both are kept, with the profile that Podman was given as a file.
 
+use super::names::is_id;
 use super::options::{Named, Options};
 use super::{Described, embedded, unique};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tki_evidence::catalogue::ENGINE_FILES;
 use tki_evidence::seccomp::{Action, Argument, Place, Reading, Rules};
-use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
+use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit, memory_size};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::syscalls;
 
@@ -97,6 +98,19 @@ pub struct Description {
     /// Its state.
     pub state: State,
     host_config: HostConfig,
+    #[serde(default)]
+    mounts: Vec<Mounted>,
+}
+
+/// Something that is mounted, as Podman describes it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Mounted {
+    r#type: String,
+    name: String,
+    source: String,
+    destination: String,
+    options: Option<Vec<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -294,6 +308,9 @@ fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) 
     Settings {
         network: match namespace("network").as_str() {
             "private" => host.network_mode.clone(),
+            other if other.starts_with("ns:") && host.network_mode.starts_with("container:") => {
+                host.network_mode.clone()
+            }
             other => other.to_owned(),
         },
         ipc: match namespace("ipc").as_str() {
@@ -312,7 +329,7 @@ fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) 
         read_only_rootfs: oci.root.readonly,
         user: format!("{}:{}", oci.process.user.uid, oci.process.user.gid),
         env: variables(oci),
-        binds: binds(oci),
+        binds: binds(oci, &described.mounts),
         tmpfs: tmpfs(oci),
         cap_add: capabilities(oci),
         // What is in no set has been dropped; the others are named above.
@@ -354,8 +371,9 @@ fn variables(oci: &Oci) -> Vec<String> {
 }
 
 /// Every bind but the files that engines add by themselves. They are read-only
-/// where the root is, and only then.
-fn binds(oci: &Oci) -> Vec<Bind> {
+/// where the root is, and only then. A volume is bound from the directory in which
+/// Podman keeps it, and its name is in the description.
+fn binds(oci: &Oci, described: &[Mounted]) -> Vec<Bind> {
     let engine_file = |mount: &Mount| {
         ENGINE_FILES.contains(&mount.destination.as_str()) && mount.has("ro") == oci.root.readonly
     };
@@ -364,15 +382,77 @@ fn binds(oci: &Oci) -> Vec<Bind> {
         .iter()
         .filter(|mount| mount.r#type == "bind" || mount.has("bind") || mount.has("rbind"))
         .filter(|mount| !engine_file(mount) && !is_device(mount))
-        .map(|mount| Bind {
-            source: mount.source.clone(),
-            target: mount.destination.clone(),
-            read_only: mount.has("ro"),
+        .map(|mount| {
+            let is_it = |one: &&Mounted| {
+                one.r#type == "volume"
+                    && one.destination == mount.destination
+                    && one.source == mount.source
+            };
+            match described.iter().find(is_it) {
+                Some(volume) => volume.bind(mount.has("ro")),
+                None => Bind::of_host(&mount.source, &mount.destination, mount.has("ro")),
+            }
         })
         .collect();
     binds.sort_by(|a, b| a.target.cmp(&b.target));
     binds
 }
+
+impl Mounted {
+    /// The volume. One without a name of its own has a random one, and is made of what
+    /// was asked for with the container.
+    fn bind(&self, read_only: bool) -> Bind {
+        let words = self.options.iter().flatten();
+        let mut given: Vec<&str> = Vec::new();
+        // Podman repeats them.
+        for word in words.filter_map(|word| word.strip_prefix("volume-opt=")) {
+            if !given.contains(&word) {
+                given.push(word);
+            }
+        }
+        let name = match given.is_empty() {
+            false if is_id(&self.name) => "",
+            _ => self.name.as_str(),
+        };
+        Bind {
+            options: in_bytes(&given.join(",")),
+            ..Bind::of_engine(name, &self.destination, read_only)
+        }
+    }
+}
+
+/// Options of a volume with its size in bytes: Podman takes a size for a quota on a disk,
+/// so that it is asked for pages.
+fn in_bytes(options: &str) -> String {
+    let Some((rest, pages)) = options.rsplit_once(PAGES) else {
+        return options.to_owned();
+    };
+    match pages
+        .parse::<u64>()
+        .ok()
+        .and_then(|pages| pages.checked_mul(PAGE))
+    {
+        Some(bytes) => format!("{rest}size={bytes}"),
+        None => options.to_owned(),
+    }
+}
+
+/// The same the other way round.
+pub fn in_pages(options: &str) -> String {
+    match memory_size(options) {
+        Some(bytes) => {
+            let (rest, _) = options.rsplit_once("size=").unwrap_or((options, ""));
+            format!("{rest}{PAGES}{}", bytes.div_ceil(PAGE))
+        }
+        None => options.to_owned(),
+    }
+}
+
+/// The kernel's word for the size of a memory file system in pages.
+const PAGES: &str = "nr_blocks=";
+
+/// The size of a page on the machines that this tool knows.
+const PAGE: u64 = 4096;
 
 /// Without root Podman binds a device, because nobody else may make a node of it.
 fn is_device(mount: &Mount) -> bool {

@@ -46,6 +46,11 @@ pub trait Engine: Send {
         image: &Image,
     ) -> Result<Box<dyn Session + '_>, EngineError>;
 
+    /// It makes volumes for a container, so that nothing of it is a path of this host.
+    fn makes_volumes(&self) -> bool {
+        false
+    }
+
     /// How an exec gate is put before a container here.
     fn gate_kind(&self) -> GateKind;
 
@@ -101,6 +106,9 @@ pub struct EngineFacts {
     pub operating_system: String,
     /// Its host's name.
     pub host_name: String,
+    /// How it is reached, if not on this host or through a unix socket: as a user would
+    /// write the address.
+    pub reached: Option<String>,
     /// The kernel can limit swap.
     pub swap_limit: bool,
     /// Processors.
@@ -146,8 +154,9 @@ pub struct Launch {
     pub settings: Settings,
     /// The seccomp profile's text, to which `settings.seccomp` is the digest.
     pub seccomp: String,
-    /// The directory on the host that holds what is bound, perhaps a mount of its own.
-    pub scratch: PathBuf,
+    /// The directory on the host that holds what is bound, perhaps a mount of its own;
+    /// none if the engine makes volumes.
+    pub scratch: Option<PathBuf>,
     /// A directory that the engine may make on the host if it needs one, until
     /// the container has started.
     pub folder: PathBuf,
@@ -170,8 +179,6 @@ pub struct Configured {
     pub pid: Option<i32>,
     /// What the container's control groups are called, where the engine makes any.
     pub group: String,
-    /// Why the engine is taken for another machine's, if it is.
-    pub elsewhere: Option<String>,
     /// The engine's own description, verbatim.
     pub description: String,
 }

@@ -53,6 +53,40 @@ pub enum EngineError {
         /// Why.
         why: String,
     },
+    /// One side does not take the other's certificate.
+    #[error("no secure connection to the engine at {host}: {what}")]
+    Tls {
+        /// Where.
+        host: String,
+        /// Whose certificate, and what is wrong with it.
+        what: String,
+        /// What to do about it.
+        next: &'static str,
+    },
+    /// A file for TLS cannot be used.
+    #[error("cannot use TLS: {what}")]
+    TlsFile {
+        /// Which, and why not.
+        what: String,
+        /// What to do about it.
+        next: String,
+    },
+    /// `ssh` does not get to the engine.
+    #[error("ssh does not get to the engine at {host}: {said}")]
+    Ssh {
+        /// Where.
+        host: String,
+        /// What it says.
+        said: String,
+    },
+    /// A context of Docker's client cannot be used.
+    #[error("cannot use the Docker context {name:?}: {what}")]
+    Context {
+        /// Its name; empty if that is what cannot be read.
+        name: String,
+        /// Which file, and why not.
+        what: String,
+    },
     /// The engine, or a proxy before it, forbids the request.
     #[error("{host} forbids {request} (HTTP 403): {message}")]
     Forbidden {
@@ -172,8 +206,23 @@ impl From<EngineError> for Failure {
             ),
             EngineError::Address { .. } => (
                 "engine.address",
-                "give unix:///path/to.sock or tcp://127.0.0.1:PORT; forward a remote socket with \
-                 `ssh -L`"
+                "give unix:///path/to.sock, ssh://user@host or tcp://host:2376 with --tls-ca; \
+                 docs/engines.md has an example of each"
+                    .into(),
+            ),
+            EngineError::Tls { next, .. } => ("engine.tls", (*next).into()),
+            EngineError::TlsFile { next, .. } => ("engine.tls-file", next.clone()),
+            EngineError::Ssh { .. } => (
+                "engine.ssh",
+                "see that `ssh` gets there without a question, that it may forward to a socket \
+                 (AllowStreamLocalForwarding), and that the user may use the engine's socket \
+                 over there"
+                    .into(),
+            ),
+            EngineError::Context { .. } => (
+                "engine.context",
+                "mend it (`docker context ls` lists them), choose another one with \
+                 DOCKER_CONTEXT, or name the engine with --host"
                     .into(),
             ),
             EngineError::Forbidden { .. } => (
@@ -227,10 +276,12 @@ impl From<EngineError> for Failure {
                 "build the image from this tki-attest and run again".into(),
             ),
         };
-        // An address that cannot be used is a wrong argument; all else means
+        // An address or a file that cannot be used is a wrong argument; all else means
         // that nothing could be proven.
         match error {
-            EngineError::Address { .. } => Failure::usage(code, error.to_string(), next),
+            EngineError::Address { .. }
+            | EngineError::TlsFile { .. }
+            | EngineError::Context { .. } => Failure::usage(code, error.to_string(), next),
             _ => Failure::blocked(code, error.to_string(), next),
         }
     }

@@ -7,11 +7,10 @@ use crate::image::{Image, embedded};
 use crate::packet::template::{check_name, shell};
 use crate::sandbox::profile::{Limits as SandboxLimits, Profile};
 use crate::sandbox::settings;
-use std::path::Path;
 use tki_evidence::catalogue::CANONICAL;
 use tki_evidence::evidence::Tool;
 use tki_evidence::observation::Phase;
-use tki_evidence::settings::Settings;
+use tki_evidence::settings::{Bind, Settings, memory};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::wire::{Challenge, HostMessage, Limits, PROTOCOL};
 
@@ -39,7 +38,7 @@ pub struct Facts {
     pub image: Image,
     /// The sandbox.
     pub profile: Profile,
-    /// Its settings; the host's directories are below `$scratch`.
+    /// Its settings, with volumes for /in and /out.
     pub settings: Settings,
     /// The packet's own id, which is in the container's name and label.
     pub id: String,
@@ -51,16 +50,22 @@ impl Facts {
     /// Of this build and a profile, whose file's name stands in every packet.
     pub fn new(profile: Profile) -> Result<Self, Failure> {
         check_name("the profile's file name", &profile.seccomp.name)?;
-        let scratch = Path::new("$scratch");
-        let settings =
-            settings::settings(&profile, &scratch.join("in"), &scratch.join("out"), true);
+        let id = format!("packet-{}", random_hex::<4>()?);
+        let binds = vec![
+            Bind::of_engine(&format!("tki-attest-{id}"), "/in", true),
+            Bind {
+                options: memory(profile.limits.out_bytes.next_multiple_of(4096)),
+                ..Bind::of_engine("", "/out", false)
+            },
+        ];
+        let settings = settings::settings(&profile, binds, true);
         Ok(Self {
             tool: describe_tool()?,
             image: embedded::image()?,
             settings,
             challenge: challenge(&profile)?,
             profile,
-            id: format!("packet-{}", random_hex::<4>()?),
+            id,
         })
     }
 

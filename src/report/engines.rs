@@ -5,6 +5,7 @@ use crate::report::text::printable;
 use serde::Serialize;
 use std::fmt::Write as _;
 use tki_evidence::evidence::{Evidence, Status};
+use tki_evidence::venue::THIS_HOST;
 
 /// An engine on this host.
 #[derive(Clone, Debug, Serialize)]
@@ -25,6 +26,8 @@ pub struct EngineRow {
     pub cgroups: String,
     /// Who compiles the seccomp profile.
     pub seccomp: &'static str,
+    /// Where it is: `this host`, or how it is reached.
+    pub at: String,
     /// The exec gate.
     pub gate: String,
     /// What it would give up, one entry each.
@@ -68,6 +71,10 @@ pub fn list(rows: &[EngineRow], paint: Paint) -> String {
             column(row.seccomp, 12),
             printable(&row.gate, 200)
         );
+        if row.at != THIS_HOST {
+            let at = printable(&row.at, 300);
+            let _ = writeln!(out, "{}  is not this host's: {at}", " ".repeat(9));
+        }
         for line in &row.gives_up {
             let _ = writeln!(out, "{}  gives up: {}", " ".repeat(9), printable(line, 200));
         }
@@ -129,11 +136,13 @@ pub fn matrix(columns: &[Column], paint: Paint) -> String {
             .unwrap_or_else(|| "-".into())
     });
     row("outside view", &|evidence| {
-        if evidence.witnesses.outside.available {
-            "yes".into()
-        } else {
-            "no".into()
+        let whole = evidence.raw.outside.absent.is_empty();
+        match (evidence.witnesses.outside.available, whole) {
+            (true, true) => "yes",
+            (true, false) => "in part",
+            (false, _) => "no",
         }
+        .into()
     });
     row("controls", &|evidence| {
         let good = evidence.controls.iter().filter(|control| control.holds);

@@ -9,6 +9,7 @@ use tki_evidence::calibrate::{Comparable, control_problems};
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, Status, Summary, Verdict};
 use tki_evidence::settings::shortfalls;
+use tki_evidence::venue;
 
 /// The result of a run for a program.
 #[derive(Debug, Serialize)]
@@ -225,6 +226,14 @@ pub fn conclusion(evidence: &Evidence, path: &Path, paint: Paint) -> String {
             out,
             "{} something else changed on the engine meanwhile",
             paint.doubt("inventory:")
+        );
+    }
+    if !venue::is_here(&evidence.venue_facts) {
+        let _ = writeln!(
+            out,
+            "{} not on this host ({}): nothing that is seen here is said of its machine",
+            paint.doubt("engine:"),
+            printable(&evidence.venue_facts.engine_at, 300)
         );
     }
     let summary = &evidence.summary;

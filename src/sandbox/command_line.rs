@@ -1,6 +1,7 @@
 //! Settings → the command line that a person could have typed instead.
 
-use tki_evidence::settings::Settings;
+use crate::described::podman::in_pages;
+use tki_evidence::settings::{Bind, BindKind, Settings, memory_size};
 
 /// The program that a person would have typed the line for.
 #[derive(Clone, Copy, Debug)]
@@ -41,11 +42,23 @@ pub fn command_line(
         Client::Podman(_) => (",nosuid,nodev,noexec", ",notmpcopyup"),
     };
     for bind in &settings.binds {
-        let access = if bind.read_only { ",readonly" } else { "" };
-        let (source, target) = (&bind.source, &bind.target);
+        let kind = match bind.kind {
+            BindKind::Bind => "bind",
+            BindKind::Volume => "volume",
+        };
+        let source = match bind.source.as_str() {
+            "" => String::new(),
+            source => format!(",src={source}"),
+        };
+        let access = match (bind.read_only, client) {
+            (false, _) => "",
+            (true, Client::Docker) => ",readonly",
+            (true, Client::Podman(_)) => ",ro",
+        };
+        let (target, made) = (&bind.target, made_of(client, bind));
         flag(
             "mount",
-            format!("type=bind,src={source},dst={target}{access}{bind_options}"),
+            format!("type={kind}{source},dst={target}{access}{bind_options}{made}"),
         );
     }
     for tmpfs in &settings.tmpfs {
@@ -87,6 +100,26 @@ pub fn command_line(
     line.push(image.into());
     line.push("probe".into());
     line
+}
+
+/// What a volume is made of, in the words of a client. Docker's reads a field with commas
+/// in quotes; Podman's reads none, takes a size for a quota on a disk, and has given the
+/// flags already.
+fn made_of(client: Client, bind: &Bind) -> String {
+    let Some(bytes) = memory_size(&bind.options) else {
+        return String::new();
+    };
+    let memory = "volume-opt=type=tmpfs,volume-opt=device=tmpfs";
+    match client {
+        Client::Docker => {
+            format!(",{memory},\"volume-opt=o=noexec,nosuid,nodev,size={bytes}\"")
+        }
+        Client::Podman(_) => {
+            let pages = in_pages(&bind.options);
+            let (_, pages) = pages.rsplit_once(',').unwrap_or_default();
+            format!(",{memory},volume-opt=o={pages}")
+        }
+    }
 }
 
 /// The image is there or the run fails: nothing is ever fetched.

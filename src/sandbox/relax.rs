@@ -2,7 +2,7 @@
 //! host's side, the challenge. What happens to settings is said once, in
 //! `tki_evidence::relaxation`, where the verifier reads it too.
 
-use crate::attest::scratch::Scratch;
+use crate::attest::sides::Sides;
 use crate::sandbox::profile::Limits;
 use std::path::Path;
 use tki_evidence::relaxation::{FACTOR, Names, Relaxation, relax};
@@ -17,25 +17,30 @@ pub fn limits(relaxations: &[Relaxation], mut limits: Limits) -> Limits {
     limits
 }
 
-/// Applies what concerns the container's settings and the host's directories.
-/// `canary` is the file of the host that must not be reachable, `marked` the profile with
-/// marks.
+/// Applies what concerns the container's settings and the host's directories. Where the
+/// engine makes volumes, the neighbour has put the decoys there. `canary` is the file of
+/// the host that must not be reachable, `marked` the profile with marks.
 pub fn apply(
     relaxations: &[Relaxation],
     settings: &mut Settings,
-    scratch: &Scratch,
+    sides: &Sides,
+    neighbour: &str,
     env_canary: &str,
     canary: &Path,
     marked: &str,
 ) -> std::io::Result<()> {
     let names = Names {
-        scratch: &scratch.base().to_string_lossy(),
+        scratch: &sides.name(),
+        neighbour,
         variable: &format!("{env_canary}=visible"),
         file: &canary.to_string_lossy(),
         marked: &sha256_hex(marked.as_bytes()),
     };
     for relaxation in relaxations {
         relax(*relaxation, settings, names);
+        let Some(scratch) = sides.scratch() else {
+            continue;
+        };
         match relaxation {
             Relaxation::DecoySocket => {
                 // The listener goes at once; the file stays and answers nobody.

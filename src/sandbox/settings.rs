@@ -1,7 +1,6 @@
 //! Profile → settings: what any engine is asked for.
 
 use crate::sandbox::profile::{Limits, Profile, USER};
-use std::path::Path;
 use tki_evidence::catalogue::HOSTNAME;
 use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
 
@@ -12,15 +11,6 @@ pub const CPU_PERIOD_US: i64 = 2_000;
 /// CPU time in each period.
 pub fn cpu_quota_us(limits: &Limits) -> i64 {
     limits.cpu_millis * CPU_PERIOD_US / 1000
-}
-
-/// A bind of a directory or file of the host.
-pub fn bind(source: &Path, target: &str, read_only: bool) -> Bind {
-    Bind {
-        source: source.to_string_lossy().into_owned(),
-        target: target.into(),
-        read_only,
-    }
 }
 
 /// Options of /tmp with a size.
@@ -60,8 +50,8 @@ pub fn do_without(settings: &mut Settings, lacks: &[&str]) {
     }
 }
 
-/// The container's settings for a profile, with the host's two directories.
-pub fn settings(profile: &Profile, input: &Path, output: &Path, swap_limit: bool) -> Settings {
+/// The container's settings for a profile, with what is /in and /out.
+pub fn settings(profile: &Profile, binds: Vec<Bind>, swap_limit: bool) -> Settings {
     let limits = &profile.limits;
     let ulimit = |name: &str, value| Ulimit {
         name: name.into(),
@@ -80,7 +70,7 @@ pub fn settings(profile: &Profile, input: &Path, output: &Path, swap_limit: bool
         read_only_rootfs: true,
         user: USER.into(),
         env: Vec::new(),
-        binds: vec![bind(input, "/in", true), bind(output, "/out", false)],
+        binds,
         tmpfs: vec![Tmpfs {
             target: "/tmp".into(),
             options: tmp_options(limits.tmp_bytes),

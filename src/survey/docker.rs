@@ -1,6 +1,7 @@
 //! Docker Engines: the usual sockets, `DOCKER_HOST`, contexts, and addresses
 //! that the user lists.
 
+use crate::attest::venue;
 use crate::files::read_bounded;
 use crate::survey::call::Call;
 use crate::survey::engine_api::{Created, Look, look};
@@ -10,6 +11,7 @@ use crate::survey::redact::Redactor;
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::{Path, PathBuf};
 use tki_evidence::evidence::VenueFacts;
+use tki_evidence::venue::ANOTHER_MACHINE;
 
 /// The most contexts that are read, and the most bytes of one.
 const MOST_CONTEXTS: usize = 64;
@@ -164,6 +166,17 @@ fn unreached(mut surface: Surface, candidate: &Candidate) -> Surface {
     surface
 }
 
+/// What can be seen from here of the host that an engine says it runs on.
+fn seen_of(look: &Look, context: &Context) -> VenueFacts {
+    let host = context.host;
+    let is_silent = look.host_name.is_empty() && look.kernel.is_empty();
+    let is_here = look.host_name == host.host_name && look.kernel == host.kernel;
+    match is_silent || is_here {
+        true => host.clone(),
+        false => venue::unseen(ANOTHER_MACHINE),
+    }
+}
+
 /// What an engine answered, as a surface.
 pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Surface {
     let mut surface = Surface::absent(name, Vec::new());
@@ -193,7 +206,7 @@ pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Sur
         operating_system: look.operating_system.clone(),
         host_name: look.host_name.clone(),
         engine: format!("{} {}", usable.engine, look.version),
-        ..context.host.clone()
+        ..seen_of(&look, context)
     };
     let plausible = context.claim(&facts, &look.kernel);
     surface.approved = context.approved(&plausible);

@@ -131,6 +131,12 @@ pub fn venue(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
             Outcome::Blocked,
             format!("{claimed}, but {}", signs.join("; ")),
         )
+    } else if !venue::is_here(&evidence.venue_facts) {
+        let at = &evidence.venue_facts.engine_at;
+        (
+            Outcome::Ok,
+            format!("{claimed}, by the engine's own word alone: it is at {at}"),
+        )
     } else {
         (Outcome::Ok, claimed.to_owned())
     };

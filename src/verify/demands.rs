@@ -35,6 +35,7 @@ pub fn policy(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
     probes(checks, evidence, policy);
     controls(checks, evidence, policy);
     machine(checks, evidence, policy);
+    outside(checks, evidence, policy);
     if checks.steps.len() == before {
         let outcome = Outcome::Ok;
         checks.add(
@@ -162,6 +163,27 @@ fn machine(checks: &mut Checks, evidence: &Evidence, policy: &Policy) {
         let expected = format!("no kernel {refused}…");
         demand(checks, met, expected, kernel.clone(), "kernels.refused");
     }
+}
+
+/// The host as a witness, who saw everything that root can see.
+fn outside(checks: &mut Checks, evidence: &Evidence, policy: &Policy) {
+    if !policy.require_outside {
+        return;
+    }
+    let (view, absent) = (&evidence.witnesses.outside, &evidence.raw.outside.absent);
+    let whole = view.available && absent.is_empty();
+    let met = whole && checks.all_ok(&["EV-OUTSIDE"]);
+    let got = if !view.available {
+        view.source.clone()
+    } else if !whole {
+        format!("absent, no right: {}", absent.join(", "))
+    } else if !met {
+        "EV-OUTSIDE is not ok".into()
+    } else {
+        "it is whole".into()
+    };
+    let expected = "the container as its host saw it, with nothing absent: a run by root there";
+    demand(checks, met, expected.into(), got, "require_outside");
 }
 
 /// How far the evidence can be relied on, and whether that is enough.

@@ -58,7 +58,7 @@ pub fn outside(checks: &mut Checks, evidence: &Evidence) {
             "the inspector gave nothing to hold it against".into(),
         ),
         _ if !found.is_empty() => (Outcome::False, listed(&found)),
-        true => (Outcome::Ok, format!("{} facts", view.facts.len())),
+        true => (Outcome::Ok, seen(evidence)),
         false => (Outcome::NotChecked, view.source.clone()),
     };
     checks.add(
@@ -69,6 +69,15 @@ pub fn outside(checks: &mut Checks, evidence: &Evidence) {
         "witnesses.outside",
         "run as root on the engine's own host if you need the host as a witness",
     );
+}
+
+/// How much the host saw, and what it had no right to.
+fn seen(evidence: &Evidence) -> String {
+    let facts = evidence.witnesses.outside.facts.len();
+    match evidence.raw.outside.absent.as_slice() {
+        [] => format!("{facts} facts"),
+        absent => format!("{facts} facts; absent, no right: {}", absent.join(", ")),
+    }
 }
 
 /// Contradictions in one line.

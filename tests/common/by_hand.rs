@@ -1,6 +1,6 @@
 //! The command line that evidence records, executed as it stands.
 
-use super::read_json;
+use super::{read_json, run};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,21 @@ pub struct ByHand {
     words: Vec<String>,
     /// Where the profile lies that the command line names.
     folder: PathBuf,
-    /// The parent of /in and /out on the host.
-    base: PathBuf,
+    /// The parent of /in and /out on the host, if they are directories there.
+    base: Option<PathBuf>,
 }
 
 impl ByHand {
     /// Prepares what the evidence names: two directories and the profile.
     pub fn new(evidence: &Path) -> Self {
         let sandbox = read_json(evidence)["sandbox"].clone();
-        let mut base = PathBuf::new();
-        for bind in sandbox["declared"]["binds"].as_array().unwrap() {
+        let mut base = None;
+        let binds = sandbox["declared"]["binds"].as_array().unwrap();
+        for bind in binds.iter().filter(|bind| bind["kind"] == "bind") {
             let source = Path::new(bind["source"].as_str().unwrap());
             fs::create_dir_all(source).unwrap();
             fs::set_permissions(source, fs::Permissions::from_mode(0o777)).unwrap();
-            base = source.parent().unwrap().to_owned();
+            base = source.parent().map(Path::to_owned);
         }
         let words = sandbox["command_line"].as_array().unwrap();
         let text = |word: &serde_json::Value| word.as_str().unwrap().to_owned();
@@ -45,6 +46,18 @@ impl ByHand {
 
 impl Drop for ByHand {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.base);
+        if let Some(base) = &self.base {
+            let _ = fs::remove_dir_all(base);
+        }
+        // The volume that the command line names, on the engine whose line it is.
+        let source = "--mount=type=volume,src=";
+        let name = self.words.iter().find_map(|word| word.strip_prefix(source));
+        let name = name.and_then(|rest| rest.split(',').next());
+        let engine = ["docker", "podman"]
+            .into_iter()
+            .find(|engine| self.words.iter().any(|word| word == engine));
+        if let (Some(name), Some(engine)) = (name, engine) {
+            let _ = run(Command::new(engine).args(["volume", "rm", name]));
+        }
     }
 }

@@ -15,6 +15,15 @@ pub fn our_containers() -> Vec<String> {
         .collect()
 }
 
+/// Volumes that carry our label.
+pub fn our_volumes() -> Vec<String> {
+    let label = "label=dev.tki.attest.run";
+    docker(&["volume", "ls", "-q", "--filter", label])
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
 /// Scratch directories and mounts of runs, by run id.
 fn scratch() -> BTreeSet<String> {
     let id = |name: &str| name.strip_prefix("tki-attest-").map(str::to_owned);
@@ -32,6 +41,7 @@ fn scratch() -> BTreeSet<String> {
 /// What was there before a run.
 pub struct Before {
     containers: BTreeSet<String>,
+    volumes: BTreeSet<String>,
     scratch: BTreeSet<String>,
 }
 
@@ -40,11 +50,12 @@ impl Before {
     pub fn look() -> Self {
         Self {
             containers: our_containers().into_iter().collect(),
+            volumes: our_volumes().into_iter().collect(),
             scratch: scratch(),
         }
     }
 
-    /// No container, directory or mount has come to stay. Another run on the
+    /// No container, volume, directory or mount has come to stay. Another run on the
     /// same machine may be under way at this moment, so this may take a while;
     /// [`nothing_left`] is exact.
     #[track_caller]
@@ -53,19 +64,23 @@ impl Before {
             our_containers()
                 .iter()
                 .all(|id| self.containers.contains(id))
+                && our_volumes().iter().all(|id| self.volumes.contains(id))
                 && scratch().is_subset(&self.scratch)
         });
     }
 }
 
 /// The runs that created a container through this proxy left, at this moment,
-/// no container, no directory and no mount.
+/// no container, no volume, no directory and no mount.
 #[track_caller]
 pub fn nothing_left(proxy: &Proxy) {
     let scratch = scratch();
     for id in proxy.run_ids() {
         let name = format!("name=^tki-attest-{id}$");
         assert_eq!(docker(&["ps", "-aq", "--filter", &name]), "", "{id}");
+        let label = format!("label=dev.tki.attest.run={id}");
+        let volumes = docker(&["volume", "ls", "-q", "--filter", &label]);
+        assert_eq!(volumes, "", "{id}");
         assert!(!scratch.contains(&id), "{id}");
     }
 }

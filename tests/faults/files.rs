@@ -153,9 +153,9 @@ fn a_full_out_inside_the_sandbox_is_never_a_pass() {
     let folder = tempfile::tempdir().unwrap();
     let (profile, out) = (folder.path().join("p.toml"), folder.path().join("out"));
     fs::write(&profile, "[limits]\nout_bytes = 4096\n").unwrap();
-    let proxy = Proxy::plain();
+    // Where the host's directory holds /in as well, that fills it.
     let arguments = ["--venue", "vps", "--profile", profile.to_str().unwrap()];
-    let said = attest(&out, &[&arguments[..], &["--host", &proxy.host()]].concat());
+    let said = attest(&out, &[&arguments[..], &["--engine", "embedded"]].concat());
     assert_eq!(said.status, 1, "{said:?}");
     let path = evidence_in(&out);
     let evidence = read_json(&path);
@@ -170,6 +170,5 @@ fn a_full_out_inside_the_sandbox_is_never_a_pass() {
         "{probe}"
     );
     assert_eq!(verify(&path, &[]).status, 1);
-    nothing_left(&proxy);
     before.nothing_new();
 }

@@ -30,16 +30,15 @@ fn a_created_container_stays_after_kill_9_until_it_is_cleaned() {
     let out = tempfile::tempdir().unwrap();
     let held = Held::at(Request::is_start, &engine.socket(), out.path());
     let name = held.container();
-    let scratch = format!("/run/{name}");
-    let is_there = || {
+    let has = |arguments: &[&str]| {
         let filter = format!("name=^{name}$");
-        !engine
-            .docker(&["ps", "-aq", "--filter", &filter])
-            .is_empty()
+        let arguments = [arguments, &["--filter", &filter]].concat();
+        !engine.docker(&arguments).is_empty()
     };
-    // A run that lives is left alone, container and directory.
+    let is_there = || has(&["ps", "-aq"]) && has(&["volume", "ls", "-q"]);
+    // A run that lives is left alone, container and volumes.
     assert!(clean(&[]).contains("kept (in use)"));
-    assert!(is_there() && Path::new(&scratch).join("in").is_dir());
+    assert!(is_there());
 
     kill_children(held.child.id(), "internal-janitor");
     send(&held.child, Signal::KILL);
@@ -48,16 +47,18 @@ fn a_created_container_stays_after_kill_9_until_it_is_cleaned() {
     let planned = clean(&["--dry-run", "--force"]);
     assert!(planned.contains("would remove  container"), "{planned}");
     assert!(
-        planned.contains(&format!("would remove  directory {scratch}")),
+        planned.contains(&format!("would remove  volume {name}")),
         "{planned}"
     );
-    assert!(is_there() && Path::new(&scratch).is_dir());
+    assert!(is_there());
     let kept = clean(&[]);
     assert!(kept.contains("kept (in use) container"), "{kept}");
     assert!(is_there(), "its time limit has not passed");
     let removed = clean(&["--force"]);
     assert!(removed.contains("removed       container"), "{removed}");
-    assert!(!is_there());
+    assert!(!has(&["ps", "-aq"]));
+    // The one without a name has gone with the container.
+    assert_eq!(engine.docker(&["volume", "ls", "-q"]), "");
     assert_eq!(clean(&["--force"]), "nothing to clean\n");
     assert_eq!(clean(&["-q"]), "");
     nothing_written(out.path());

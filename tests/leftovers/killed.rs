@@ -39,13 +39,15 @@ fn after_kill_9_before_the_start_the_janitor_tidies_up() {
     let out = tempfile::tempdir().unwrap();
     let held = Held::at(Request::is_start, Path::new(ENGINE_SOCKET), out.path());
     let name = held.container();
-    assert!(Path::new(&format!("/run/{name}")).is_dir());
+    let volumes = || docker(&["volume", "ls", "-q", "--filter", &format!("name=^{name}$")]);
+    assert_eq!(volumes(), name);
     send(&held.child, Signal::KILL);
     assert_eq!(said(held.child.wait_with_output().unwrap()).status, -1);
     // The start request never reaches the engine: the gate stays shut.
     eventually("the container is gone", || {
         docker(&["ps", "-aq", "--filter", &format!("name=^{name}$")]).is_empty()
     });
+    eventually("its volume is gone", || volumes().is_empty());
     nothing_written(out.path());
     before.nothing_new();
 }

@@ -183,6 +183,15 @@ fn the_plain_command_lines_give_the_same_probe_results() {
     before.nothing_new();
 }
 
+/// Puts the challenge into the volume that is /in, through a container that never starts.
+const FILL: &str = r#"
+volume=$(grep -o 'tki-attest-packet-[0-9a-f]*' <<<"$(trap -p EXIT)" | head -n 1)
+filler=$("$docker" create --mount "type=volume,src=$volume,dst=/in" tki-inspector:attest)
+chmod 644 challenge.json
+"$docker" cp --quiet challenge.json "$filler:/in/challenge.json"
+"$docker" rm "$filler" >/dev/null
+"#;
+
 /// Where nobody can speak to the container, as in a pod, the challenge is a file.
 #[test]
 fn the_challenge_can_be_a_file() {
@@ -193,10 +202,7 @@ fn the_challenge_can_be_a_file() {
     let files = folder.path().join("packet.files");
     let ask = |name: &str| {
         let script = script(&text, "docker")
-            .replace(
-                "mkfifo ",
-                "install -m 644 challenge.json \"$scratch/in/\"; mkfifo ",
-            )
+            .replace("mkfifo ", &format!("{FILL}mkfifo "))
             .replace("<&3 >", &format!("{name} </dev/null >"));
         // An earlier transcript is not written over.
         let _ = fs::remove_file(files.join("transcript-docker.ndjson"));

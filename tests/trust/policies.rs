@@ -20,6 +20,7 @@ fn a_policy_that_demands_what_is_there_is_met() {
          max_age = \"24h\"\n\
          venues = [\"vps\"]\n\
          require_artifacts = true\n\
+         require_outside = true\n\
          [minimum_layers]\n\
          PR-NET-1 = 1\n\
          [kernels]\n\
@@ -33,7 +34,7 @@ fn a_policy_that_demands_what_is_there_is_met() {
         .stdout
         .lines()
         .filter(|line| line.starts_with("ok          EV-POLICY"));
-    assert_eq!(met.count(), 10, "{said:?}");
+    assert_eq!(met.count(), 11, "{said:?}");
 }
 
 #[test]

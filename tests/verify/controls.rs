@@ -438,3 +438,60 @@ fn a_view_from_outside_is_there_or_is_said_to_be_missing() {
     let (status, line) = step(emptied);
     assert!(status == 1 && line.starts_with("FALSE "), "{line}");
 }
+
+/// What the host had no right to see does not spoil evidence that says so, unless a policy
+/// demands it. A lie about it does.
+#[test]
+fn a_view_from_outside_may_lack_what_the_user_has_no_right_to() {
+    let both = json!(["namespaces", "descriptors"]);
+    let without_right = |absent: &Value| {
+        let mut forged = Forgery::new();
+        let outside = &mut forged.value["raw"]["outside"];
+        outside["namespaces"] = json!([]);
+        outside["descriptors"] = "".into();
+        outside["absent"] = absent.clone();
+        forged
+    };
+    let mut honest = without_right(&both);
+    honest.derive();
+    let not_proven = honest.value["not_proven"].to_string();
+    assert!(not_proven.contains("absent, no right"), "{not_proven}");
+    assert_eq!(honest.value["status"], "SANDBOX_ATTESTED");
+    write_restamped(&honest.path, honest.value);
+    let said = verify(&honest.path, &[]);
+    said.succeeded();
+    let step = said.stdout.lines().find(|l| l.contains("EV-OUTSIDE"));
+    let step = step.unwrap();
+    let absent = "absent, no right: namespaces, descriptors";
+    assert!(step.starts_with("ok ") && step.contains(absent), "{step}");
+    assert!(
+        said.stdout.contains("sudo tki-attest run --venue vps"),
+        "{said:?}"
+    );
+
+    let policy = honest.path.with_extension("toml");
+    let text = "schema = \"tki-attest/policy/v1\"\nrequire_outside = true\n";
+    fs::write(&policy, text).unwrap();
+    let flags = ["--policy", policy.to_str().unwrap()];
+    let said = verify(&honest.path, &flags);
+    assert_eq!(said.status, 3, "{said:?}");
+    let step = said.stdout.lines().find(|l| l.contains("EV-POLICY"));
+    let step = step.unwrap();
+    assert!(
+        step.starts_with("BLOCKED ") && step.contains(absent),
+        "{step}"
+    );
+    verify(real(), &flags).succeeded();
+
+    for absent in [
+        json!([]),
+        json!(["descriptors"]),
+        json!(["namespaces"]),
+        json!(["namespaces", "descriptors", "status"]),
+    ] {
+        without_right(&absent).refused_by("EV-OUTSIDE", 1, "raw.outside");
+    }
+    let mut filled = Forgery::new();
+    filled.value["raw"]["outside"]["absent"] = both;
+    filled.refused_by("EV-OUTSIDE", 1, "it is said to be absent, and is there");
+}

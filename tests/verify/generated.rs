@@ -859,19 +859,17 @@ const LIES: &[(&str, &str, Lie)] = &[
             });
         },
     ),
-    (
-        "/in and /out from the root of a disk",
-        "EV-TEXTS",
-        |evidence| {
-            let raw = &mut evidence.raw;
-            for table in [&mut raw.mountinfo, &mut raw.outside.mountinfo] {
-                for name in ["in", "out"] {
-                    *table = table.replace(&format!(" /{name} /{name} "), &format!(" / /{name} "));
-                }
-                *table = table.replace(" - tmpfs tki-attest rw,", " - ext4 /dev/vda rw,");
-            }
-        },
-    ),
+    ("/in from another volume", "EV-TEXTS", |evidence| {
+        let own = format!("/tki-attest-{}/_data", evidence.run_id);
+        let raw = &mut evidence.raw;
+        for table in [&mut raw.mountinfo, &mut raw.outside.mountinfo] {
+            assert!(table.contains(&own), "{table}");
+            *table = table.replace(&own, "/production/_data");
+        }
+    }),
+    ("/out that this tool has made", "EV-TEXTS", |evidence| {
+        evidence.sandbox.out_backing.maker = "launcher".into();
+    }),
     ("a sweep that denies write", "EV-VERDICT", |evidence| {
         let mut probes = evidence.probes.iter_mut();
         let sweep = probes

@@ -1,8 +1,10 @@
 //! What the venue says about itself and the tool, in the form in which the tool writes
 //! it. Whether it is true nobody here can tell.
 
+use super::kernel::is_local;
 use super::{Found, shown};
 use crate::evidence::Evidence;
+use crate::venue;
 use std::collections::BTreeSet;
 
 /// Names of information that every inspector gives, before those of processors.
@@ -58,18 +60,12 @@ pub fn check(found: &mut Found, evidence: &Evidence) {
     for (text, field) in [
         (&venue.operating_system, "venue_facts.operating_system"),
         (&venue.host_name, "venue_facts.host_name"),
-        (&venue.container, "venue_facts.container"),
         (&runtime.engine_version, "runtime.engine_version"),
         (&runtime.oci_runtime, "runtime.oci_runtime"),
     ] {
         found.must(is_line(text), field, || shown(text));
     }
-    for (text, field) in [
-        (&venue.virtualisation, "venue_facts.virtualisation"),
-        (&venue.chassis, "venue_facts.chassis"),
-    ] {
-        found.must(is_line(text) && !text.is_empty(), field, || shown(text));
-    }
+    whereabouts(found, evidence);
     let options: BTreeSet<&String> = runtime.security_options.iter().collect();
     let different = options.len() == runtime.security_options.len();
     found.must(different, "runtime.security_options", || {
@@ -89,6 +85,56 @@ pub fn check(found: &mut Found, evidence: &Evidence) {
         shown(&variables.join(","))
     });
     information(found, evidence);
+}
+
+/// Where the engine is, and with it whose facts these are: those of this host are there if
+/// the engine is here, and not if it is elsewhere.
+fn whereabouts(found: &mut Found, evidence: &Evidence) {
+    let venue = &evidence.venue_facts;
+    let at = &venue.engine_at;
+    let is_here = venue::is_here(venue);
+    let field = "venue_facts.engine_at";
+    found.must(venue::is_place(at), field, || shown(at));
+    // An engine without a daemon, and Podman, have no other address than this host's.
+    let engine = evidence.runtime.engine.as_str();
+    let is_far = at.contains("://");
+    found.must(engine == "docker" || !is_far, field, || shown(at));
+    found.must(is_here || !is_local(engine), field, || shown(at));
+    let seen = evidence.witnesses.outside.available;
+    found.must(
+        is_here || !seen,
+        "venue_facts.engine_at, witnesses.outside",
+        || "another machine's container was seen from this host".into(),
+    );
+    let names = &evidence.raw.host_namespaces;
+    let fields = "venue_facts.engine_at, raw.host_namespaces";
+    found.must(is_here || names.is_empty(), fields, || {
+        "namespaces of this host stand for another one's".into()
+    });
+    for (text, field) in [
+        (&venue.virtualisation, "venue_facts.virtualisation"),
+        (&venue.chassis, "venue_facts.chassis"),
+        (&venue.container, "venue_facts.container"),
+        (&venue.kernel, "venue_facts.kernel"),
+    ] {
+        let good = is_line(text) && (is_here || text.is_empty());
+        found.must(good, field, || shown(text));
+    }
+    // A host always says something of these.
+    for (text, field) in [
+        (&venue.virtualisation, "venue_facts.virtualisation"),
+        (&venue.chassis, "venue_facts.chassis"),
+        (&venue.kernel, "venue_facts.kernel"),
+    ] {
+        found.must(!is_here || !text.is_empty(), field, || shown(text));
+    }
+    for (text, field) in [
+        (&venue.machine_id_hmac, "venue_facts.machine_id_hmac"),
+        (&venue.boot_id, "venue_facts.boot_id"),
+        (&venue.ci_variables.join(","), "venue_facts.ci_variables"),
+    ] {
+        found.must(is_here || text.is_empty(), field, || shown(text));
+    }
 }
 
 /// One line that somebody can read.

@@ -4,6 +4,7 @@ use super::{Found, number, shown};
 use crate::evidence::Evidence;
 use crate::facts::{self, Mount};
 use crate::policy::kernel_version;
+use crate::venue;
 use std::collections::BTreeSet;
 
 /// Engines that this tool knows, and what goes with each: its OCI runtime, if there
@@ -57,7 +58,9 @@ pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
     let release = release.unwrap_or_default();
     // The sandbox shares its host's kernel: another is not what is attested.
     found.same(release, &runtime.kernel, "raw.proc_version, runtime.kernel");
-    let is_here = evidence.witnesses.outside.available || is_local(&runtime.engine);
+    let is_here = venue::is_here(&evidence.venue_facts)
+        || evidence.witnesses.outside.available
+        || is_local(&runtime.engine);
     if is_here {
         let fields = "runtime.kernel, venue_facts.kernel";
         found.same(&runtime.kernel, &evidence.venue_facts.kernel, fields);
@@ -74,7 +77,7 @@ pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
 }
 
 /// The engine that is part of this tool, or that it drives by itself.
-fn is_local(engine: &str) -> bool {
+pub fn is_local(engine: &str) -> bool {
     matches!(engine, "embedded" | "bwrap")
 }
 

@@ -1,10 +1,10 @@
 //! The mount table: one tree, with /proc and /dev, and with /in and /out from the
-//! run's own directory.
+//! run's own directory, or from volumes that the engine made for it.
 
 use super::{Found, mounted_at, number, shown};
 use crate::evidence::Evidence;
 use crate::facts::{self, Mount};
-use crate::settings::Bind;
+use crate::settings::{Bind, BindKind};
 use std::collections::BTreeMap;
 
 const TABLE: &str = "raw.mountinfo";
@@ -27,8 +27,12 @@ pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
     for point in ["/in", "/out"] {
         let mut binds = evidence.sandbox.declared.binds.iter();
         let bind = binds.find(|bind| bind.target == point);
-        if let (Some(mount), Some(bind)) = (mounted_at(mounts, point), bind) {
-            from_scratch(found, evidence, bind, mount);
+        let Some((mount, bind)) = mounted_at(mounts, point).zip(bind) else {
+            continue;
+        };
+        match bind.kind {
+            BindKind::Bind => from_scratch(found, evidence, bind, mount),
+            BindKind::Volume => from_volume(found, evidence, bind, mount),
         }
     }
     out_backing(found, evidence, mounts);
@@ -105,6 +109,36 @@ fn from_scratch(found: &mut Found, evidence: &Evidence, bind: &Bind, mount: &Mou
     });
 }
 
+/// /in is the volume that has the run's name, which the kernel shows as part of its
+/// directory. /out is a memory file system, which has no name.
+fn from_volume(found: &mut Found, evidence: &Evidence, bind: &Bind, mount: &Mount) {
+    let fields = "raw.mountinfo, sandbox.declared.binds, run_id";
+    let (name, good) = match bind.target.as_str() {
+        "/in" => {
+            let name = format!("{OWN}-{}", evidence.run_id);
+            let good = mount.root.ends_with(&format!("/{name}/_data"));
+            (name, good)
+        }
+        _ => (String::new(), is_memory(mount)),
+    };
+    found.must(bind.source == name, fields, || {
+        format!("{} is not of this run", shown(&bind.source))
+    });
+    found.must(good, fields, || {
+        format!(
+            "{} comes from {} of {}",
+            bind.target,
+            shown(&mount.root),
+            mount.fs_type
+        )
+    });
+}
+
+/// A whole memory file system, as an engine mounts one.
+fn is_memory(mount: &Mount) -> bool {
+    mount.fs_type == "tmpfs" && mount.source == "tmpfs" && mount.root == "/"
+}
+
 /// A directory of the run's own file system.
 fn is_own(mount: &Mount, root: &str) -> bool {
     mount.fs_type == "tmpfs" && mount.source == OWN && mount.root == root
@@ -116,18 +150,33 @@ fn out_backing(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
     let Some(mount) = mounted_at(mounts, "/out") else {
         return;
     };
+    let mut binds = evidence.sandbox.declared.binds.iter();
+    let bind = binds.find(|bind| bind.target == "/out");
+    let by_engine = bind.is_some_and(|bind| bind.kind == BindKind::Volume);
+    let maker = said.maker.split(':').next().unwrap_or_default();
+    let maker_good = match by_engine {
+        true => said.maker == "engine",
+        false => maker == "launcher",
+    };
+    found.must(maker_good, "sandbox.out_backing.maker", || {
+        shown(&said.maker)
+    });
+    let is_there = |mount: &Mount| match by_engine {
+        true => is_memory(mount),
+        false => is_own(mount, "/out"),
+    };
     let good = match said.kind.as_str() {
         "tmpfs" => {
             let flags: Vec<&str> = said.reason.split(',').collect();
             let (has, sized) = (|flag: &&&str| mount.has(flag), size(&said.reason));
-            is_own(mount, "/out")
+            is_there(mount)
                 && flags.len() == 4
                 && flags[..3] == ["noexec", "nosuid", "nodev"]
                 && flags[..3].iter().filter(has).count() == 3
                 && sized.is_some()
                 && sized == size(mount.super_options)
         }
-        "directory" => !is_own(mount, "/out") && !said.reason.is_empty(),
+        "directory" => !by_engine && !is_own(mount, "/out") && !said.reason.is_empty(),
         _ => false,
     };
     found.must(good, "sandbox.out_backing, raw.mountinfo", || {

@@ -17,6 +17,14 @@ const SOURCE: &str = "the host, from /proc of the container's first process";
 /// Limits of a control group, in the order in which they are read.
 const LIMITS: [&str; 4] = ["pids", "memory", "cpu_quota_us", "cpu_period_us"];
 
+/// What a user other than root may have no right to read. Whoever cannot read the links to
+/// a process's namespaces cannot read those to its descriptors either.
+const ABSENT: [&[&str]; 3] = [
+    &[],
+    &[OutsideFacts::DESCRIPTORS],
+    &[OutsideFacts::NAMESPACES, OutsideFacts::DESCRIPTORS],
+];
+
 /// Everything that cannot be true of the view from outside.
 pub fn outside(evidence: &Evidence) -> Vec<Contradiction> {
     let mut found = Found::default();
@@ -64,13 +72,42 @@ fn check(found: &mut Found, evidence: &Evidence) {
         "raw.outside.limits, raw.proc_self_limits",
         || "not the same limits".into(),
     );
+    absences(found, texts);
     found.must(
-        texts.namespaces == raw.namespaces,
+        texts.lacks(OutsideFacts::NAMESPACES) || texts.namespaces == raw.namespaces,
         "raw.outside.namespaces, raw.namespaces",
         || "not the same namespaces".into(),
     );
-    descriptors(found, evidence);
+    if !texts.lacks(OutsideFacts::DESCRIPTORS) {
+        descriptors(found, evidence);
+    }
     groups(found, evidence);
+}
+
+/// What is absent is something that a user can lack, and is not there all the same.
+fn absences(found: &mut Found, texts: &OutsideFacts) {
+    found.must(
+        ABSENT.iter().any(|absent| *absent == texts.absent),
+        "raw.outside.absent",
+        || shown(&texts.absent.join(",")),
+    );
+    let filled = [
+        (
+            OutsideFacts::NAMESPACES,
+            texts.namespaces.is_empty(),
+            "raw.outside.absent, raw.outside.namespaces",
+        ),
+        (
+            OutsideFacts::DESCRIPTORS,
+            texts.descriptors.is_empty(),
+            "raw.outside.absent, raw.outside.descriptors",
+        ),
+    ];
+    for (name, is_empty, fields) in filled {
+        found.must(is_empty || !texts.lacks(name), fields, || {
+            "it is said to be absent, and is there".into()
+        });
+    }
 }
 
 /// The same process, a moment before.
@@ -270,4 +307,64 @@ fn groups(found: &mut Found, evidence: &Evidence) {
     found.must(good, "raw.outside.cgroup, sandbox.configured", || {
         shown(&seen.join(","))
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fields that contradict each other where these are said to be absent.
+    fn found(absent: &[&str], namespaces: &[&str], descriptors: &str) -> Vec<&'static str> {
+        let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        let texts = OutsideFacts {
+            namespaces: owned(namespaces),
+            descriptors: descriptors.into(),
+            absent: owned(absent),
+            ..OutsideFacts::default()
+        };
+        let mut found = Found::default();
+        absences(&mut found, &texts);
+        found.0.iter().map(|one| one.fields).collect()
+    }
+
+    #[test]
+    fn what_a_user_can_lack_may_be_absent() {
+        let none: [&str; 0] = [];
+        assert_eq!(found(&[], &["net:[1]"], "0=pipe"), none);
+        assert_eq!(found(&["descriptors"], &["net:[1]"], ""), none);
+        assert_eq!(found(&["namespaces", "descriptors"], &[], ""), none);
+    }
+
+    #[test]
+    fn nothing_else_may_be_absent() {
+        for absent in [
+            &["namespaces"][..],
+            &["descriptors", "namespaces"],
+            &["descriptors", "descriptors"],
+            &["namespaces", "descriptors", "descriptors"],
+            &["namespaces", "descriptors", "status"],
+            &["status"],
+            &["mountinfo"],
+            &["cgroup"],
+            &[""],
+            &["Namespaces", "descriptors"],
+        ] {
+            assert_eq!(found(absent, &[], ""), ["raw.outside.absent"], "{absent:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_absent_is_not_filled_in() {
+        let both = ["namespaces", "descriptors"];
+        let namespaces = "raw.outside.absent, raw.outside.namespaces";
+        let descriptors = "raw.outside.absent, raw.outside.descriptors";
+        assert_eq!(found(&both, &["net:[1]"], ""), [namespaces]);
+        assert_eq!(found(&both, &[""], ""), [namespaces]);
+        assert_eq!(found(&both, &[], "0=pipe"), [descriptors]);
+        assert_eq!(
+            found(&both, &["net:[1]"], "0=pipe"),
+            [namespaces, descriptors]
+        );
+        assert_eq!(found(&both[1..], &["net:[1]"], " "), [descriptors]);
+    }
 }

@@ -5,9 +5,7 @@ use crate::engine::contract::EngineFacts;
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::SystemInfo;
-use bollard::query_parameters::{
-    ListImagesOptionsBuilder, ListNetworksOptions, ListVolumesOptions,
-};
+use bollard::query_parameters::{ListImagesOptionsBuilder, ListNetworksOptions};
 use tki_evidence::evidence::{Holdings, Runtime};
 
 /// The id of an image by tag or digest, `None` if there is no such image.
@@ -21,12 +19,11 @@ pub async fn image_id(docker: &Docker, name: &str) -> Result<Option<String>, Err
     }
 }
 
-/// What the engine holds beside containers.
+/// What the engine holds beside containers and volumes.
 pub async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
     let every = ListImagesOptionsBuilder::new().all(true).build();
-    let (networks, volumes, images) = tokio::try_join!(
+    let (networks, images) = tokio::try_join!(
         docker.list_networks(None::<ListNetworksOptions>),
-        docker.list_volumes(None::<ListVolumesOptions>),
         docker.list_images(Some(every)),
     )?;
     let sorted = |mut ids: Vec<String>| {
@@ -34,11 +31,10 @@ pub async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
         ids.dedup();
         ids
     };
-    let volumes = volumes.volumes.unwrap_or_default();
     Ok(Holdings {
         containers: Vec::new(),
         networks: sorted(networks.into_iter().filter_map(|net| net.id).collect()),
-        volumes: sorted(volumes.into_iter().map(|volume| volume.name).collect()),
+        volumes: Vec::new(),
         images: sorted(images.into_iter().map(|image| image.id).collect()),
     })
 }
@@ -89,6 +85,7 @@ pub fn facts(info: SystemInfo, api_version: String) -> EngineFacts {
         },
         operating_system: info.operating_system.unwrap_or_default(),
         host_name: info.name.unwrap_or_default(),
+        reached: None,
         swap_limit: info.swap_limit.unwrap_or(false),
         cpus: info.ncpu.unwrap_or(1).max(1),
         lacks: [

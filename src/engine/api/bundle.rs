@@ -2,7 +2,7 @@
 //! whose the container is when the engine no longer does. It is not taken on trust: what
 //! does not look like ours in every respect is somebody else's.
 
-use crate::engine::api::names::{Run, run_of};
+use crate::engine::api::names::{Run, is_id, run_of};
 use crate::engine::contract::INSPECTOR;
 use crate::files::read_beside;
 use serde::Deserialize;
@@ -61,7 +61,8 @@ impl Bundle {
         let [program, argument] = config.process.args.as_slice() else {
             return None;
         };
-        let is_inspector = is_inspector(program) && argument == ARGUMENT;
+        let arguments = [ARGUMENT, "neighbour"];
+        let is_inspector = is_inspector(program) && arguments.contains(&argument.as_str());
         let run = run_by_sides(&config.mounts)?;
         let root = config.root.path;
         let annotations = config.annotations;
@@ -91,14 +92,28 @@ impl Bundle {
 /// What the inspector is told to do, in each container of ours.
 pub const ARGUMENT: &str = "probe";
 
-/// The run whose directory holds both what is bound to /in and what is bound to /out.
+/// The run whose directory holds both what is bound to /in and what is bound to /out, or
+/// whose volume is /in while /out is one, too.
 pub fn run_by_sides(mounts: &[Bound]) -> Option<Run> {
+    if let Some(name) = volume(mounts, "/in") {
+        let out = volume(mounts, "/out")?;
+        let run = run_of(name)?;
+        let fits = is_id(out) || run_of(out).is_some_and(|found| found.id == run.id);
+        return fits.then_some(run);
+    }
     let scratch = side(mounts, "/in", "in")?;
     let together = side(mounts, "/out", "out")? == scratch;
     let names = scratch.iter().filter_map(|name| name.to_str());
     let mut runs = names.filter_map(run_of);
     let run = runs.next()?;
     (together && runs.next().is_none()).then_some(run)
+}
+
+/// The volume that is mounted there, and nothing else is: engines keep each in a directory
+/// of its name.
+fn volume<'a>(mounts: &'a [Bound], destination: &str) -> Option<&'a str> {
+    let folder = side(mounts, destination, "_data")?;
+    folder.file_name()?.to_str()
 }
 
 /// The directory whose entry of that name is bound there, and nothing else is.

@@ -1,13 +1,13 @@
 //! One container, from create to removed.
 
 use crate::engine::api::groups::{self, Maker};
-use crate::engine::api::{Api, connect};
-use crate::engine::contract::Ended;
+use crate::engine::api::{Api, connect, removal, volumes};
+use crate::engine::contract::{Ended, Launch};
 use crate::engine::error::EngineError;
 use crate::engine::lines::Lines;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::errors::Error;
-use bollard::query_parameters::{AttachContainerOptionsBuilder, RemoveContainerOptionsBuilder};
+use bollard::query_parameters::AttachContainerOptionsBuilder;
 use futures_util::StreamExt;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -29,6 +29,8 @@ pub struct Container<'a> {
     removed: bool,
     /// Whose control groups it has.
     maker: Maker,
+    /// Volumes that go with it, by name.
+    volumes: Vec<String>,
 }
 
 impl<'a> Container<'a> {
@@ -37,10 +39,11 @@ impl<'a> Container<'a> {
     pub fn create(
         api: &'a mut Api,
         maker: Maker,
-        name: &str,
+        launch: &Launch,
         request: &str,
         creating: impl Future<Output = Result<String, EngineError>>,
     ) -> Result<Self, EngineError> {
+        let (name, volumes) = (&launch.name, volumes::named(&launch.settings));
         let mut creating = Box::pin(creating);
         // An engine that has begun to make a container finishes, whoever hangs up;
         // so the answer is awaited before the container is removed, by its name.
@@ -48,15 +51,18 @@ impl<'a> Container<'a> {
             Ok(id) => id,
             Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
                 let _ = api.driver.run_clean_up(creating);
-                remove(api, maker, name);
+                remove(api, maker, name, &volumes);
                 return Err(error);
             }
             // Its answer may have been lost, and not the request.
             Err(error @ EngineError::Vanished { .. }) => {
-                remove(api, maker, name);
+                remove(api, maker, name, &volumes);
                 return Err(error);
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                volumes::remove(api, &volumes);
+                return Err(error);
+            }
         };
         Ok(Self {
             api,
@@ -67,6 +73,7 @@ impl<'a> Container<'a> {
             complaint: Vec::new(),
             removed: false,
             maker,
+            volumes,
         })
     }
 
@@ -174,6 +181,8 @@ impl<'a> Container<'a> {
         let request = "waiting for the container's removal";
         let status = self.api.driver.run(request, call)?;
         self.removed = true;
+        volumes::let_go(self.api, &self.volumes)?;
+        self.volumes.clear();
         Ok(Ended { status })
     }
 }
@@ -185,18 +194,19 @@ impl Drop for Container<'_> {
         }
         if !self.removed {
             self.attached = None;
-            remove(self.api, self.maker, &self.id);
+            remove(self.api, self.maker, &self.id, &self.volumes);
+        } else {
+            volumes::remove(self.api, &self.volumes);
         }
     }
 }
 
-/// Removes a container by force and waits until it is gone; none of its volumes, of which
-/// ours have none. Nothing can be done if the engine does not answer; `clean` finds the
-/// container.
-fn remove(api: &mut Api, maker: Maker, id: &str) {
+/// Removes a container by force and waits until it is gone, and then its volumes. Nothing
+/// can be done if the engine does not answer; `clean` finds the container.
+fn remove(api: &mut Api, maker: Maker, id: &str, volumes: &[String]) {
     let docker = api.docker.clone();
     api.driver.run_clean_up(async {
-        let options = RemoveContainerOptionsBuilder::new().force(true).build();
+        let options = removal();
         // The engine may be removing it already, which is a conflict.
         for _ in 0..500 {
             match docker.remove_container(id, Some(options.clone())).await {
@@ -207,6 +217,7 @@ fn remove(api: &mut Api, maker: Maker, id: &str) {
             }
         }
     });
+    volumes::remove(api, volumes);
     // An engine behind a port is another machine's as far as anybody knows.
     if api.host.starts_with("unix://") || maker == Maker::Podman {
         groups::take_away(maker, id);

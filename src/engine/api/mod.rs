@@ -1,23 +1,32 @@
 //! What Docker and Podman have in common: the API of Docker's, spoken over a
 //! unix socket or a port.
 
+pub mod address;
 pub mod ask;
 pub mod bundle;
 pub mod connect;
 pub mod container;
+pub mod contexts;
 pub mod dial;
+pub mod endpoint;
 pub mod groups;
 pub mod meter;
 pub mod names;
 pub mod ours;
 pub mod raw;
+pub mod tls;
+pub mod tunnel;
+pub mod volumes;
 
 use crate::engine::contract::ImageNames;
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
-use bollard::query_parameters::RemoveContainerOptionsBuilder;
+use bollard::query_parameters::{
+    RemoveContainerOptions, RemoveContainerOptionsBuilder, RemoveVolumeOptions,
+};
 use bollard::{ClientVersion, Docker};
+use endpoint::Endpoint;
 use hyper::Method;
 use raw::Raw;
 use std::time::Duration;
@@ -36,15 +45,16 @@ pub struct Api {
 }
 
 impl Api {
-    /// Connects to the engine at `host` and agrees on an API version.
-    /// Everything that is done with it must end within `limit`.
-    pub fn connect(host: String, limit: Duration) -> Result<Self, EngineError> {
+    /// Connects to an engine and agrees on an API version. Everything that is done with it
+    /// must end within `limit`.
+    pub fn connect(endpoint: &Endpoint, limit: Duration) -> Result<Self, EngineError> {
+        let host = endpoint.host.clone();
         let mut driver = Self::driver(&host, limit)?;
-        let docker = connect::connect(&mut driver, &host)?;
+        let docker = connect::connect(&mut driver, &endpoint.address, &host)?;
         Ok(Self {
             driver,
             docker,
-            raw: Raw::at(connect::address(&host)?, &host),
+            raw: Raw::at(endpoint.address.clone(), &host),
             host,
         })
     }
@@ -130,10 +140,10 @@ impl Api {
         }
     }
 
-    /// Removes a container, and none of its volumes: ours have none.
+    /// Removes a container of ours, with its volumes that have no name.
     pub fn remove(&mut self, id: &str) -> Result<(), EngineError> {
         let docker = self.docker.clone();
-        let options = RemoveContainerOptionsBuilder::new().force(true).build();
+        let options = removal();
         let removed = self.look_up(
             "DELETE /containers",
             docker.remove_container(id, Some(options)),
@@ -144,6 +154,37 @@ impl Api {
             other => other.map(drop),
         }
     }
+}
+
+impl Api {
+    /// Removes a volume of ours that no container has.
+    pub fn remove_volume(&mut self, name: &str) -> Result<(), EngineError> {
+        // It becomes part of the request.
+        if !volumes::is_name(name) {
+            return Ok(());
+        }
+        let docker = self.docker.clone();
+        let options = None::<RemoveVolumeOptions>;
+        // An engine lets go of it a moment after the container is gone.
+        for _ in 0..20 {
+            let removed = docker.remove_volume(name, options.clone());
+            match self.look_up("DELETE /volumes", removed) {
+                Err(EngineError::Refused { status: 409, .. }) => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                other => return other.map(drop),
+            }
+        }
+        let removed = docker.remove_volume(name, options);
+        self.look_up("DELETE /volumes", removed).map(drop)
+    }
+}
+
+/// How a container of ours is removed: whatever it does, and with its volumes that have no
+/// name. Those that have one stay.
+pub fn removal() -> RemoveContainerOptions {
+    let options = RemoveContainerOptionsBuilder::new();
+    options.force(true).v(true).build()
 }
 
 /// What an engine complains about in the course of an answer, which has a value on each

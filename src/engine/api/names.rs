@@ -2,6 +2,7 @@
 //! keeps no label. And what an engine's own ids look like.
 
 use crate::clock::parse_rfc3339;
+pub use crate::described::names::is_id;
 use crate::engine::contract::{LONGEST_RUN, NAME_PREFIX};
 
 /// What a name tells about its run.
@@ -33,13 +34,6 @@ pub fn run_of(name: &str) -> Option<Run> {
         id: id.to_owned(),
         nobodys_after: started(time)? + LONGEST_RUN + 1,
     })
-}
-
-/// An id that an engine gives a container, in full: safe as an argument and as part
-/// of a path.
-pub fn is_id(text: &str) -> bool {
-    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    text.len() == 64 && text.bytes().all(is_hex)
 }
 
 /// The moment in an id, `20261116t113832z`.

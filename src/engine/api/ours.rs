@@ -3,7 +3,7 @@
 //! ours if everything that this tool gives one is there and agrees.
 
 use crate::engine::api::bundle::{ARGUMENT, Bound, is_inspector, run_by_sides};
-use crate::engine::api::names::{Run, run_of};
+use crate::engine::api::names::{Run, is_id, run_of};
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use std::collections::BTreeMap;
 
@@ -44,6 +44,8 @@ pub struct Whole {
 pub struct Mounted {
     /// `bind`, `volume`, `tmpfs`.
     pub kind: String,
+    /// The name of a volume.
+    pub name: String,
     /// On the host.
     pub source: String,
     /// In the container.
@@ -80,12 +82,20 @@ pub fn told(labels: &Labels) -> Option<Run> {
     })
 }
 
-/// What a container of a run is for: the run itself, or a control of it.
-const ROLES: [&str; 2] = ["probe", "control"];
+/// What a container of a run is for: the run itself, a control of it, or its neighbour.
+const ROLES: [&str; 3] = ["probe", "control", NEIGHBOUR];
+
+/// The role of the container that does something for controls, its name after the run, and
+/// what the inspector is told to do there.
+const NEIGHBOUR: &str = "neighbour";
 
 /// The role that a container with this name has. A control is called by its name as well.
-fn role(name: &str, run: &Run) -> &'static str {
-    ROLES[usize::from(name.len() > NAME_PREFIX.len() + run.id.len())]
+pub fn role(name: &str, run: &Run) -> &'static str {
+    match name.get(NAME_PREFIX.len() + run.id.len()..) {
+        None | Some("") => ROLES[0],
+        Some("-neighbour") => ROLES[2],
+        Some(_) => ROLES[1],
+    }
 }
 
 impl Described {
@@ -99,7 +109,11 @@ impl Described {
             .filter(|told| told.id == run.id && self.labels.get(LABEL_ROLE).is_some_and(has_role));
         let told = told.ok_or("its labels do not agree with its name")?;
         if let Some(whole) = &self.whole {
-            whole.is_of(&run)?;
+            let argument = match role(name, &run) {
+                NEIGHBOUR => NEIGHBOUR,
+                _ => ARGUMENT,
+            };
+            whole.is_of(&run, argument)?;
         }
         match &self.image {
             None => Err("its image is gone"),
@@ -126,17 +140,19 @@ impl Described {
 
 impl Whole {
     /// It is of a container that this tool has made for the run.
-    fn is_of(&self, run: &Run) -> Result<(), &'static str> {
-        if !matches!(self.program.as_slice(), [one, two] if is_inspector(one) && two == ARGUMENT) {
+    fn is_of(&self, run: &Run, argument: &str) -> Result<(), &'static str> {
+        if !matches!(self.program.as_slice(), [one, two] if is_inspector(one) && two == argument) {
             return Err("it does not execute the inspector");
         }
         if !self.auto_remove {
             return Err("it stays when it has ended");
         }
-        if self.mounts.iter().any(|mount| mount.kind == "volume") {
-            return Err("it has a volume");
+        let others = self.mounts.iter().filter(|mount| mount.kind == "volume");
+        if others.clone().any(|mount| !mount.is_volume_of(run)) {
+            return Err("it has a volume that is not of its run");
         }
-        let binds = self.mounts.iter().filter(|mount| mount.kind == "bind");
+        let binds = self.mounts.iter();
+        let binds = binds.filter(|mount| matches!(mount.kind.as_str(), "bind" | "volume"));
         let binds: Vec<Bound> = binds.map(Mounted::bound).collect();
         match run_by_sides(&binds) {
             Some(found) if found.id == run.id => Ok(()),
@@ -146,6 +162,13 @@ impl Whole {
 }
 
 impl Mounted {
+    /// A volume that has the run's name, or none and is /out, or what a control has more.
+    fn is_volume_of(&self, run: &Run) -> bool {
+        let is_runs = run_of(&self.name).is_some_and(|found| found.id == run.id);
+        let is_known = matches!(self.destination.as_str(), "/out" | "/host");
+        is_runs || (is_known && is_id(&self.name))
+    }
+
     fn bound(&self) -> Bound {
         Bound {
             destination: self.destination.clone(),
@@ -170,6 +193,7 @@ mod tests {
         let labels = [(LABEL_RUN, ID), (LABEL_ROLE, role), (LABEL_DEADLINE, "7")];
         let side = |side: &str| Mounted {
             kind: "bind".into(),
+            name: String::new(),
             source: format!("/run/{name}/{side}"),
             destination: format!("/{side}"),
         };
@@ -203,6 +227,27 @@ mod tests {
         assert!(podmans.run().is_ok());
     }
 
+    /// With volumes in place of the host's directories.
+    fn volumes(container: &mut Described) -> &mut Vec<Mounted> {
+        let own = container.name.trim_start_matches('/').to_owned();
+        let volume = |name: String, destination: &str| Mounted {
+            kind: "volume".into(),
+            source: format!("/var/lib/docker/volumes/{name}/_data"),
+            name,
+            destination: destination.into(),
+        };
+        let mounts = &mut whole(container).mounts;
+        *mounts = vec![volume(own, "/in"), volume("cd".repeat(32), "/out")];
+        mounts
+    }
+
+    #[test]
+    fn volumes_of_the_run_are_ours_too() {
+        let mut with_volumes = ours("-network");
+        volumes(&mut with_volumes);
+        assert_eq!(with_volumes.run().unwrap().id, ID);
+    }
+
     fn whole(container: &mut Described) -> &mut Whole {
         container.whole.as_mut().unwrap()
     }
@@ -229,7 +274,7 @@ mod tests {
     #[test]
     fn whatever_differs_is_somebody_elses() {
         type Change = fn(&mut Described);
-        let changes: [Change; 20] = [
+        let changes: [Change; 25] = [
             |c| c.name = "postgres".into(),
             |c| c.name = format!("//{NAME_PREFIX}{ID}"),
             |c| c.name = format!("/{NAME_PREFIX}production"),
@@ -248,6 +293,11 @@ mod tests {
             |c| drop(whole(c).mounts.remove(0)),
             |c| whole(c).mounts[1].source = "/srv/out".into(),
             |c| whole(c).mounts[0].kind = "volume".into(),
+            |c| volumes(c)[0].name = format!("{NAME_PREFIX}production"),
+            |c| volumes(c)[0].name = "ab".repeat(32),
+            |c| volumes(c)[0].source = "/var/lib/docker/volumes/other/_data".into(),
+            |c| volumes(c)[1].name = "postgres-data".into(),
+            |c| volumes(c)[1].destination = "/data".into(),
             |c| c.image = None,
             |c| c.image.as_mut().unwrap().entrypoint.push("probe".into()),
         ];

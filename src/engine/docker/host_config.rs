@@ -5,10 +5,11 @@ use crate::engine::contract::Launch;
 use crate::sandbox::command_line::REMOVED_VARIABLES;
 use bollard::models::{
     ContainerCreateBody, DeviceMapping, HostConfig, HostConfigLogConfig, Mount, MountBindOptions,
-    MountBindOptionsPropagationEnum, MountType, ResourcesUlimits,
+    MountBindOptionsPropagationEnum, MountType, MountVolumeOptions, MountVolumeOptionsDriverConfig,
+    ResourcesUlimits,
 };
 use std::collections::HashMap;
-use tki_evidence::settings::{Bind, Settings, Ulimit};
+use tki_evidence::settings::{Bind, BindKind, Ulimit};
 
 /// The body of the create call.
 pub fn create_body(launch: &Launch) -> ContainerCreateBody {
@@ -24,7 +25,8 @@ pub fn create_body(launch: &Launch) -> ContainerCreateBody {
         image: Some(launch.image.clone()),
         cmd: Some(launch.arguments.clone()),
         user: Some(settings.user.clone()),
-        hostname: Some(settings.hostname.clone()),
+        // A container in another one's network is called as that one is.
+        hostname: (!settings.network.starts_with("container:")).then(|| settings.hostname.clone()),
         env: Some(env),
         labels: Some(launch.labels.iter().cloned().collect()),
         open_stdin: Some(true),
@@ -38,18 +40,19 @@ pub fn create_body(launch: &Launch) -> ContainerCreateBody {
         network_disabled: Some(settings.network == "none"),
         host_config: Some(HostConfig {
             runtime: launch.runtime.clone(),
-            ..host_config(settings, &launch.seccomp)
+            ..host_config(launch)
         }),
         ..ContainerCreateBody::default()
     }
 }
 
-fn host_config(settings: &Settings, seccomp: &str) -> HostConfig {
-    let seccomp = match settings.seccomp.as_str() {
-        "unconfined" => "unconfined",
-        _ => seccomp,
+fn host_config(launch: &Launch) -> HostConfig {
+    let settings = &launch.settings;
+    let mut security = match settings.seccomp.as_str() {
+        "default" => Vec::new(),
+        "unconfined" => vec!["seccomp=unconfined".into()],
+        _ => vec![format!("seccomp={}", launch.seccomp)],
     };
-    let mut security = vec![format!("seccomp={seccomp}")];
     if settings.no_new_privileges {
         security.push("no-new-privileges".into());
     }
@@ -64,7 +67,13 @@ fn host_config(settings: &Settings, seccomp: &str) -> HostConfig {
         privileged: Some(settings.privileged),
         readonly_rootfs: Some(settings.read_only_rootfs),
         // Mounts, not binds: a bind makes a missing directory on the host.
-        mounts: Some(settings.binds.iter().map(bind_mount).collect()),
+        mounts: Some(
+            settings
+                .binds
+                .iter()
+                .map(|bind| mount(bind, launch))
+                .collect(),
+        ),
         tmpfs: Some(tmpfs),
         cap_add: Some(settings.cap_add.clone()),
         cap_drop: Some(settings.cap_drop.clone()),
@@ -93,6 +102,40 @@ fn host_config(settings: &Settings, seccomp: &str) -> HostConfig {
         }),
         ..HostConfig::default()
     }
+}
+
+fn mount(bind: &Bind, launch: &Launch) -> Mount {
+    match bind.kind {
+        BindKind::Bind => bind_mount(bind),
+        BindKind::Volume => Mount {
+            typ: Some(MountType::VOLUME),
+            source: Some(bind.source.clone()).filter(|name| !name.is_empty()),
+            target: Some(bind.target.clone()),
+            read_only: Some(bind.read_only),
+            // A new volume gets what the image has there, and these.
+            volume_options: Some(MountVolumeOptions {
+                labels: Some(launch.labels.iter().cloned().collect()),
+                driver_config: Some(MountVolumeOptionsDriverConfig {
+                    name: Some("local".into()),
+                    options: Some(driver_options(&bind.options)),
+                }),
+                ..MountVolumeOptions::default()
+            }),
+            ..Mount::default()
+        },
+    }
+}
+
+/// The options of a volume's driver, apart. Those of the mount come last, and are one.
+fn driver_options(options: &str) -> HashMap<String, String> {
+    let (first, last) = match options.split_once(",o=") {
+        Some((first, last)) => (first, Some(("o", last))),
+        None => (options, None),
+    };
+    let first = first.split(',').filter_map(|word| word.split_once('='));
+    let all = first.chain(last);
+    all.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 fn bind_mount(bind: &Bind) -> Mount {

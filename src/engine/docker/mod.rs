@@ -7,8 +7,9 @@ mod session;
 mod shims;
 mod strays;
 
+use crate::engine::api::endpoint::Endpoint;
 use crate::engine::api::ours::Described;
-use crate::engine::api::{Api, ask};
+use crate::engine::api::{Api, ask, volumes};
 use crate::engine::contract::{
     Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
 };
@@ -20,8 +21,6 @@ use std::time::Duration;
 use strays::Strays;
 use tki_evidence::evidence::Holdings;
 
-const USUAL_SOCKET: &str = "unix:///var/run/docker.sock";
-
 /// A connection to a Docker Engine.
 #[derive(Debug)]
 pub struct DockerEngine {
@@ -31,29 +30,24 @@ pub struct DockerEngine {
 }
 
 impl DockerEngine {
-    /// Connects to the engine at `host`, or at `DOCKER_HOST`, or at the usual
-    /// socket, and agrees on an API version. Everything that is done with it
+    /// Connects to an engine and agrees on an API version. Everything that is done with it
     /// must end within `limit`.
-    pub fn connect(host: Option<&str>, limit: Duration) -> Result<Self, EngineError> {
-        let variable = || {
-            std::env::var("DOCKER_HOST")
-                .ok()
-                .filter(|host| !host.is_empty())
-        };
-        let host = host
-            .map(str::to_owned)
-            .or_else(variable)
-            .unwrap_or_else(|| USUAL_SOCKET.into());
+    pub fn connect(endpoint: &Endpoint, limit: Duration) -> Result<Self, EngineError> {
         Ok(Self {
-            api: Api::connect(host, limit)?,
+            api: Api::connect(endpoint, limit)?,
             strays: Strays::default(),
         })
     }
 }
 
-/// What the engine holds, without containers of ours. A label alone makes none ours.
+/// What the engine holds, without containers and volumes of ours. A label alone makes none ours.
 async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
-    let (listed, mut holdings) = tokio::try_join!(listed::all(docker), ask::holdings(docker))?;
+    let (listed, volumes, mut holdings) = tokio::try_join!(
+        listed::all(docker),
+        listed::volumes(docker),
+        ask::holdings(docker)
+    )?;
+    holdings.volumes = volumes::foreign(&volumes);
     let foreign = listed.iter().filter(|one| !listed::carries_label(one));
     let mut ids: Vec<String> = foreign.filter_map(|one| one.id.clone()).collect();
     let labelled = listed::labelled(docker, &listed).await?.into_iter();
@@ -80,8 +74,12 @@ impl Engine for DockerEngine {
             )
         })?;
         let api_version = self.api.docker.client_version().to_string();
+        let mut facts = ask::facts(info, api_version);
+        let address = &self.api.raw.address;
+        facts.reached = address.far();
+        facts.notes.extend(address.note());
         Ok(Surroundings {
-            facts: ask::facts(info, api_version),
+            facts,
             holdings,
             held: by_config.or(by_manifest),
         })
@@ -108,6 +106,10 @@ impl Engine for DockerEngine {
         session::launch(&mut self.api, launch)
     }
 
+    fn makes_volumes(&self) -> bool {
+        true
+    }
+
     fn gate_kind(&self) -> GateKind {
         GateKind::Listener
     }
@@ -118,6 +120,9 @@ impl Engine for DockerEngine {
         let asked = async { listed::labelled(&docker, &listed::all(&docker).await?).await };
         let found = self.api.call("GET /containers", asked)?;
         let mut found: Vec<Leftover> = found.into_iter().map(Described::leftover).collect();
+        // A volume goes after the container that has it.
+        let listed = self.api.call("GET /volumes", listed::volumes(&docker))?;
+        found.extend(volumes::leftovers(&listed));
         let host = self.api.host.clone();
         let looked = Strays::look(&docker, &host);
         let (strays, forgotten) = self.api.call("looking for what was forgotten", looked)?;
@@ -127,6 +132,9 @@ impl Engine for DockerEngine {
     }
 
     fn remove(&mut self, id: &str) -> Result<(), EngineError> {
+        if let Some(name) = id.strip_prefix(volumes::VOLUME) {
+            return self.api.remove_volume(name);
+        }
         if let Some(unmounted) = self.strays.unmount(id) {
             return unmounted.map_err(|(path, error)| EngineError::Busy {
                 path: path.display().to_string(),

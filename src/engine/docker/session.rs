@@ -24,7 +24,7 @@ pub fn launch<'a>(api: &'a mut Api, launch: &Launch) -> Result<Box<dyn Session +
         .build();
     let body = host_config::create_body(launch);
     let request = "POST /containers/create";
-    let mut container = Container::create(api, Maker::Docker, &launch.name, request, async {
+    let mut container = Container::create(api, Maker::Docker, launch, request, async {
         match docker.create_container(Some(options), body).await {
             // It becomes part of every later request.
             Ok(created) if is_id(&created.id) => Ok(created.id),
@@ -89,11 +89,8 @@ impl Session for DockerSession<'_> {
                 });
             }
         }
-        let host = &self.container.api.host;
-        let is_far = !host.starts_with("unix://");
         Ok(Configured {
             group: self.container.id.clone(),
-            elsewhere: is_far.then(|| format!("the engine is at {host}")),
             settings: described.settings,
             image_id: described.image_id,
             oci_runtime: described.oci_runtime,

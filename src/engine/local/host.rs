@@ -38,6 +38,7 @@ pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: &Support) 
         },
         operating_system: operating_system(),
         host_name: word(names.nodename()),
+        reached: None,
         swap_limit: support.swap,
         cpus: std::thread::available_parallelism()
             .ok()

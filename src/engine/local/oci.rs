@@ -234,7 +234,7 @@ mod tests {
     use crate::described::embedded::configured;
     use crate::sandbox::profile::{Limits, Profile};
     use crate::sandbox::seccomp::Seccomp;
-    use std::path::Path;
+    use tki_evidence::settings::Bind;
 
     #[test]
     fn settings_survive_the_way_there_and_back() {
@@ -242,12 +242,11 @@ mod tests {
             seccomp: Seccomp::resolve("deny-by-default").unwrap(),
             limits: Limits::default(),
         };
-        let mut settings = crate::sandbox::settings::settings(
-            &profile,
-            Path::new("/run/x/in"),
-            Path::new("/run/x/out"),
-            true,
-        );
+        let binds = vec![
+            Bind::of_host("/run/x/in", "/in", true),
+            Bind::of_host("/run/x/out", "/out", false),
+        ];
+        let mut settings = crate::sandbox::settings::settings(&profile, binds, true);
         let way = |root| Way {
             unified: false,
             group: "/x".into(),

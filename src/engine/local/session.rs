@@ -291,7 +291,6 @@ impl Session for LocalSession<'_> {
         let description = serde_json::to_string_pretty(document);
         Ok(Configured {
             group: self.name.clone(),
-            elsewhere: None,
             settings: described.settings,
             image_id: described.image_id,
             oci_runtime: described.oci_runtime,

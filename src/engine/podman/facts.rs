@@ -8,9 +8,17 @@ use crate::engine::local::host::operating_system;
 use std::path::Path;
 use tki_evidence::evidence::Runtime;
 
-/// The facts. The runtime's name is known once there is a container.
-/// `controllers` are those that Podman can use, if that had to be asked.
-pub fn facts(place: &Place, controllers: Option<&[String]>) -> EngineFacts {
+/// Limits that a Podman with these controllers cannot set.
+pub fn lacks(controllers: &[String]) -> Vec<&'static str> {
+    let limits = ["pids", "memory", "cpu"].into_iter();
+    limits
+        .filter(|name| !controllers.iter().any(|own| own == name))
+        .collect()
+}
+
+/// The facts, for a Podman that can use every controller. The runtime's name is known once
+/// there is a container.
+pub fn facts(place: &Place) -> EngineFacts {
     let system = rustix::system::uname();
     let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
     let cgroups = Path::new("/sys/fs/cgroup");
@@ -40,12 +48,10 @@ pub fn facts(place: &Place, controllers: Option<&[String]>) -> EngineFacts {
         },
         operating_system: operating_system(),
         host_name: text(system.nodename()),
+        reached: None,
         swap_limit,
         cpus: i64::try_from(cpus).unwrap_or(1),
-        lacks: ["pids", "memory", "cpu"]
-            .into_iter()
-            .filter(|name| controllers.is_some_and(|can| !can.iter().any(|own| own == name)))
-            .collect(),
+        lacks: Vec::new(),
         notes: place.notes.clone(),
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::described::podman::digest;
 use crate::engine::api::raw::Raw;
+use crate::engine::api::volumes;
 use crate::engine::contract::ImageNames;
 use crate::engine::error::EngineError;
 use hyper::Method;
@@ -56,6 +57,12 @@ pub struct Host {
     /// The controllers that it could use.
     #[serde(default)]
     cgroup_controllers: Option<Vec<String>>,
+    /// The kernel under it.
+    #[serde(default)]
+    pub kernel: String,
+    /// Its host's name.
+    #[serde(default)]
+    pub hostname: String,
     /// How it makes control groups.
     #[serde(default)]
     cgroup_manager: String,
@@ -223,26 +230,39 @@ impl Store {
 
 /// Asks what is in the store.
 pub async fn store(raw: &Raw) -> Result<Store, EngineError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Volume {
-        name: String,
-    }
-    let (volumes, images) = (
-        format!("{API}/volumes/json"),
-        format!("{API}/images/json?all=true"),
-    );
+    let images = format!("{API}/images/json?all=true");
     let (containers, volumes, images) = tokio::try_join!(
         foreign_containers(raw),
-        raw.get::<Option<Vec<Volume>>>(&volumes),
+        volumes(raw),
         raw.get::<Option<Vec<ListedImage>>>(&images),
     )?;
-    let volumes = volumes.into_iter().flatten().map(|volume| volume.name);
     Ok(Store {
         containers,
-        volumes: sorted(volumes.collect()),
+        volumes: volumes::foreign(&volumes),
         images: images.unwrap_or_default(),
     })
+}
+
+/// Every volume.
+pub async fn volumes(raw: &Raw) -> Result<Vec<volumes::Listed>, EngineError> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "PascalCase", default)]
+    struct Volume {
+        name: String,
+        driver: String,
+        labels: Option<BTreeMap<String, String>>,
+        options: Option<BTreeMap<String, String>>,
+        created_at: String,
+    }
+    let found: Option<Vec<Volume>> = raw.get(&format!("{API}/volumes/json")).await?;
+    let listed = found.into_iter().flatten().map(|volume| volumes::Listed {
+        name: volume.name,
+        driver: volume.driver,
+        labels: volume.labels.unwrap_or_default(),
+        options: volume.options.unwrap_or_default(),
+        created: volume.created_at,
+    });
+    Ok(listed.collect())
 }
 
 /// The ids of containers that are not ours.
@@ -323,7 +343,7 @@ pub async fn end(
             Some(_) => pause().await,
         }
     };
-    let target = format!("{API}/containers/{id}?force=true");
+    let target = format!("{API}/containers/{id}?force=true&v=true&volumes=true");
     loop {
         match raw.ask(Method::DELETE, &target, None).await {
             Ok(_) => {

@@ -79,6 +79,7 @@ struct Inspected {
 #[serde(rename_all = "PascalCase", default)]
 struct InspectedMount {
     r#type: String,
+    name: String,
     source: String,
     destination: String,
 }
@@ -124,6 +125,7 @@ impl Inspected {
             mounts: mounts
                 .map(|mount| Mounted {
                     kind: mount.r#type,
+                    name: mount.name,
                     source: mount.source,
                     destination: mount.destination,
                 })

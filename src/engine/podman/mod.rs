@@ -15,10 +15,12 @@ mod shelter;
 mod spec;
 mod strays;
 mod told;
+mod volumes;
 
 pub use place::Place;
 
 use crate::engine::api::raw::Raw;
+use crate::engine::api::volumes as api_volumes;
 use crate::engine::api::{Api, ask};
 use crate::engine::contract::{
     Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
@@ -27,7 +29,6 @@ use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
 use bollard::ClientVersion;
-use libpod::Host;
 use std::sync::Arc;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
@@ -94,9 +95,11 @@ impl PodmanEngine {
 impl Engine for PodmanEngine {
     fn look_around(&mut self, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let raw = &self.place.raw;
-        // Root can use every controller; whoever is not is told which.
+        // Root can use every controller; whoever is not is told which. A socket that was found
+        // may lead to another machine.
+        let is_asked = self.place.rootless || !self.place.is_own();
         let host = async {
-            match self.place.rootless {
+            match is_asked {
                 true => libpod::host(raw).await.map(Some),
                 false => Ok(None),
             }
@@ -105,9 +108,16 @@ impl Engine for PodmanEngine {
             tokio::try_join!(host, libpod::store(raw))
         })?;
         self.networks = Networks::Wanted;
-        let controllers = host.map(Host::controllers_of_a_user);
+        let mut facts = facts::facts(&self.place);
+        if let Some(host) = host {
+            facts.host_name = host.hostname.clone();
+            facts.runtime.kernel = host.kernel.clone();
+            if self.place.rootless {
+                facts.lacks = facts::lacks(&host.controllers_of_a_user());
+            }
+        }
         Ok(Surroundings {
-            facts: facts::facts(&self.place, controllers.as_deref()),
+            facts,
             holdings: self.bounded(store.holdings())?,
             held: store.held(image),
         })
@@ -149,6 +159,10 @@ impl Engine for PodmanEngine {
         session::launch(&mut self.api, &self.place, &mut self.networks, launch)
     }
 
+    fn makes_volumes(&self) -> bool {
+        true
+    }
+
     fn gate_kind(&self) -> GateKind {
         GateKind::Listener
     }
@@ -159,6 +173,10 @@ impl Engine for PodmanEngine {
         let ids: Vec<String> = listed.iter().map(|one| one.id.clone()).collect();
         let asked = listed::leftovers(&self.place.raw, listed);
         let mut found = self.api.driver.run("GET /libpod/containers", asked)?;
+        let asked = libpod::volumes(&self.place.raw);
+        let listed = self.api.driver.run("GET /libpod/volumes", asked)?;
+        // A volume goes after the container that has it.
+        found.extend(api_volumes::leftovers(&listed));
         let strays = strays::unlisted(&ids);
         if !strays.is_empty() {
             // Another Podman of this user, with another storage, lists its own.
@@ -171,6 +189,9 @@ impl Engine for PodmanEngine {
     }
 
     fn remove(&mut self, id: &str) -> Result<(), EngineError> {
+        if let Some(name) = id.strip_prefix(api_volumes::VOLUME) {
+            return self.api.remove_volume(name);
+        }
         let removed = self.api.remove(id);
         strays::end(id);
         match removed {

@@ -168,6 +168,11 @@ impl Place {
         }
     }
 
+    /// The service was started for this run, and so is this host's.
+    pub fn is_own(&self) -> bool {
+        self.service.is_some()
+    }
+
     /// Has the service see a directory as this process does.
     pub fn show(&self, folder: &Path) -> Result<(), EngineError> {
         let shown = self.service.as_ref().map(|service| service.show(folder));

@@ -3,7 +3,7 @@
 use super::monitors::Monitor;
 use super::profile::ProfileFile;
 use super::told::{self, Told};
-use super::{Networks, Place, libpod, spec, strays};
+use super::{Networks, Place, libpod, spec, strays, volumes};
 use crate::described::podman::Profile;
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
@@ -21,16 +21,19 @@ pub fn launch<'a>(
     launch: &Launch,
 ) -> Result<Box<dyn Session + 'a>, EngineError> {
     let raw = &place.raw;
-    place.show(&launch.scratch)?;
+    if let Some(scratch) = &launch.scratch {
+        place.show(scratch)?;
+    }
     let file = match launch.settings.seccomp.as_str() {
-        "unconfined" => None,
+        "unconfined" | "default" => None,
         _ => Some(ProfileFile::write(&launch.folder, &launch.seccomp)?),
     };
+    volumes::make(&mut api.driver, raw, launch)?;
     let spec = spec::spec(launch, file.as_ref().map(ProfileFile::path));
     let container = Container::create(
         api,
         Maker::Podman,
-        &launch.name,
+        launch,
         "POST /libpod/containers/create",
         libpod::create(raw, &launch.name, spec.to_string().into()),
     )?;
@@ -133,7 +136,6 @@ impl Session for PodmanSession<'_> {
         }
         Ok(Configured {
             group: self.container.id.clone(),
-            elsewhere: None,
             settings: described.settings,
             image_id: described.image_id,
             pid: described.pid,

@@ -1,18 +1,23 @@
 //! Settings → the body of Podman's create call.
 
+use crate::described::podman::in_pages;
 use crate::engine::contract::Launch;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use tki_evidence::settings::Settings;
+use tki_evidence::settings::{Bind, BindKind, Settings};
 
 /// Podman shows the profile's path in its description under this name.
 const SECCOMP_PATH: &str = "io.podman.annotations.seccomp";
 
 /// The body of the create call. `profile` is the file with the seccomp profile;
-/// without one the container has none.
+/// without one the container has none, or Podman's own.
 pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
     let settings = &launch.settings;
-    let seccomp = profile.map_or("unconfined".into(), |path| path.display().to_string());
+    let seccomp = match profile {
+        Some(path) => path.display().to_string(),
+        None if settings.seccomp == "default" => String::new(),
+        None => "unconfined".to_owned(),
+    };
     let labels: Map<String, Value> = launch
         .labels
         .iter()
@@ -20,7 +25,9 @@ pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
         .collect();
     // Labels are Podman's to know; annotations go on to the runtime.
     let mut annotations = labels.clone();
-    annotations.insert(SECCOMP_PATH.into(), json!(seccomp));
+    if !seccomp.is_empty() {
+        annotations.insert(SECCOMP_PATH.into(), json!(seccomp));
+    }
     let env: Map<String, Value> = settings
         .env
         .iter()
@@ -72,6 +79,7 @@ pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
         "cap_drop": settings.cap_drop,
         "seccomp_profile_path": seccomp,
         "mounts": mounts(settings),
+        "volumes": volumes(settings),
         "devices": devices,
         "resource_limits": resources(settings),
         "r_limits": limits,
@@ -87,18 +95,49 @@ pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
 }
 
 fn namespace(mode: &str) -> Value {
-    json!({"nsmode": mode})
+    match mode.split_once(':') {
+        Some((mode, whose)) => json!({"nsmode": mode, "value": whose}),
+        None => json!({"nsmode": mode}),
+    }
+}
+
+/// Flags that Podman gives whatever is mounted, whatever it is made of.
+fn flags(bind: &Bind) -> Vec<String> {
+    let access = if bind.read_only { "ro" } else { "rw" };
+    let flags = ["rprivate", "nosuid", "nodev", "noexec", access];
+    flags.map(str::to_owned).into()
+}
+
+/// A volume without a name is made with the container, and goes with it.
+fn volumes(settings: &Settings) -> Vec<Value> {
+    let volumes = settings.binds.iter();
+    let volumes = volumes.filter(|bind| bind.kind == BindKind::Volume);
+    volumes
+        .map(|bind| {
+            let mut options = flags(bind);
+            if !bind.options.is_empty() {
+                let pages = in_pages(&bind.options);
+                // Those of the mount are one, and come last.
+                let (first, last) = pages.split_once(",o=").unwrap_or((&pages, ""));
+                options.extend(first.split(',').map(|word| format!("volume-opt={word}")));
+                options.push(format!("volume-opt=o={last}"));
+            }
+            json!({"Name": bind.source, "Dest": bind.target, "Options": options})
+        })
+        .collect()
 }
 
 /// Podman can give a bind its flags whatever the host's file system has.
 fn mounts(settings: &Settings) -> Vec<Value> {
-    let binds = settings.binds.iter().map(|bind| {
-        let access = if bind.read_only { "ro" } else { "rw" };
+    let binds = settings.binds.iter();
+    let binds = binds.filter(|bind| bind.kind == BindKind::Bind);
+    let binds = binds.map(|bind| {
+        let options = ["rbind".to_owned()].into_iter().chain(flags(bind));
         json!({
             "type": "bind",
             "source": bind.source,
             "destination": bind.target,
-            "options": ["rbind", "rprivate", "nosuid", "nodev", "noexec", access],
+            "options": options.collect::<Vec<_>>(),
         })
     });
     let tmpfs = settings.tmpfs.iter().map(|tmpfs| {

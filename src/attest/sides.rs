@@ -1,0 +1,185 @@
+//! What stands behind /in and /out. Docker and Podman make volumes for a run, so that
+//! nothing of it is a path of this host and nobody needs a right here. An engine without
+//! volumes binds directories that [`Scratch`] makes.
+
+use crate::attest::janitor::Janitor;
+use crate::attest::scratch::{self, Claim, Scratch};
+use crate::engine::contract::NAME_PREFIX;
+use crate::failure::Failure;
+use crate::sandbox::profile::Limits;
+use std::borrow::Cow;
+use std::path::PathBuf;
+use tki_evidence::evidence::OutBacking;
+use tki_evidence::settings::{Bind, memory};
+
+/// Who makes what stands behind /in and /out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// The engine.
+    Engine,
+    /// This tool, on its own host, with what the engine said if it makes none.
+    Launcher(String),
+}
+
+impl Maker {
+    /// As evidence names it.
+    fn name(&self) -> String {
+        match self {
+            Self::Engine => "engine".into(),
+            Self::Launcher(why) if why.is_empty() => "launcher".into(),
+            Self::Launcher(why) => format!("launcher: {why}"),
+        }
+    }
+}
+
+/// What stands behind /in and /out of a container; what this host has of it is gone when
+/// dropped.
+#[derive(Debug)]
+pub enum Sides<'a> {
+    /// Directories of this host.
+    Host(Scratch<'a>),
+    /// Volumes of the engine's.
+    Engine(Volumes<'a>),
+}
+
+/// Volumes of the engine's: /in has the container's name, /out has none and goes with the
+/// container.
+#[derive(Debug)]
+pub struct Volumes<'a> {
+    input: String,
+    backing: OutBacking,
+    janitor: &'a Janitor,
+    /// A directory for sockets of the tool's own, once it was needed.
+    beside: Option<Claim>,
+}
+
+impl<'a> Sides<'a> {
+    /// Those of the run or control that is called `name`.
+    pub fn new(
+        name: &str,
+        limits: &Limits,
+        maker: &Maker,
+        janitor: &'a Janitor,
+    ) -> Result<Self, Failure> {
+        let Maker::Launcher(why) = maker else {
+            return Ok(Self::Engine(Volumes::new(name, limits, maker, janitor)));
+        };
+        let mut scratch = Scratch::new(name, limits, janitor)?;
+        scratch.backing.maker = maker.name();
+        if !why.is_empty() && scratch.backing.kind != "tmpfs" {
+            return Err(Failure::blocked(
+                "scratch.no-right",
+                format!(
+                    "the engine makes no volumes ({why}), and {}",
+                    scratch.backing.reason
+                ),
+                "run as root on the engine's own host (`sudo tki-attest run …`), or let the \
+                 engine make volumes of its local driver",
+            ));
+        }
+        Ok(Self::Host(scratch))
+    }
+
+    /// What a container with these limits is asked to be given, before a control relaxes
+    /// anything of it.
+    pub fn binds(&self, limits: &Limits) -> Vec<Bind> {
+        match self {
+            Self::Host(scratch) => {
+                let path = |path: PathBuf| path.to_string_lossy().into_owned();
+                vec![
+                    Bind::of_host(&path(scratch.input()), "/in", true),
+                    Bind::of_host(&path(scratch.output()), "/out", false),
+                ]
+            }
+            Self::Engine(volumes) => vec![
+                Bind::of_engine(&volumes.input, "/in", true),
+                Bind {
+                    options: memory(limits.out_bytes),
+                    ..Bind::of_engine("", "/out", false)
+                },
+            ],
+        }
+    }
+
+    /// What the names of this container's own begin with: the directory that holds both,
+    /// or the volume.
+    pub fn name(&self) -> Cow<'_, str> {
+        match self {
+            Self::Host(scratch) => scratch.base().to_string_lossy(),
+            Self::Engine(volumes) => Cow::Borrowed(&volumes.input),
+        }
+    }
+
+    /// The directories of this host.
+    pub fn scratch(&self) -> Option<&Scratch<'a>> {
+        match self {
+            Self::Host(scratch) => Some(scratch),
+            Self::Engine(_) => None,
+        }
+    }
+
+    /// What stands behind /out.
+    pub fn backing(&self) -> &OutBacking {
+        match self {
+            Self::Host(scratch) => scratch.backing(),
+            Self::Engine(volumes) => &volumes.backing,
+        }
+    }
+
+    /// A directory of this tool's own on this host, for a socket that a part of the engine
+    /// on the same host connects to.
+    pub fn folder(&mut self) -> std::io::Result<&crate::files::Folder> {
+        match self {
+            Self::Host(scratch) => Ok(scratch.folder()),
+            Self::Engine(volumes) => volumes.folder(),
+        }
+    }
+
+    /// The container runs and holds its file systems: what the host has of them can go.
+    pub fn release(&mut self) {
+        if let Self::Host(scratch) = self {
+            scratch.release();
+        }
+    }
+}
+
+impl<'a> Volumes<'a> {
+    fn new(name: &str, limits: &Limits, maker: &Maker, janitor: &'a Janitor) -> Self {
+        Self {
+            input: format!("{NAME_PREFIX}{name}"),
+            backing: OutBacking {
+                kind: "tmpfs".into(),
+                reason: format!("noexec,nosuid,nodev,size={}", limits.out_bytes),
+                maker: maker.name(),
+            },
+            janitor,
+            beside: None,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        let name = self.input.strip_prefix(NAME_PREFIX).unwrap_or(&self.input);
+        scratch::beside(&format!("{name}-gate"))
+    }
+
+    fn folder(&mut self) -> std::io::Result<&crate::files::Folder> {
+        let claim = match self.beside.take() {
+            Some(claim) => claim,
+            None => {
+                let path = self.path();
+                self.janitor.make(&path);
+                scratch::claim(&path)?
+            }
+        };
+        Ok(self.beside.insert(claim).folder())
+    }
+}
+
+impl Drop for Volumes<'_> {
+    fn drop(&mut self) {
+        if let Some(claim) = self.beside.take() {
+            drop(claim);
+            self.janitor.gone(&self.path());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Whether the engine is on this host. Canaries, the outside witness and most facts about
+//! the venue are of this host, and mean nothing for another one.
+
+use crate::engine::EngineFacts;
+use crate::report::text::printable;
+use tki_evidence::venue::{ANOTHER_MACHINE, THIS_HOST};
+
+/// Where the engine is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// On this host, as far as can be told.
+    Here,
+    /// Perhaps on another one, which is as good as certainly.
+    Elsewhere {
+        /// How it is reached.
+        at: String,
+        /// Why it is taken for another machine's.
+        why: String,
+    },
+}
+
+impl Whereabouts {
+    /// An engine is here if it has no address or a unix socket, and what it says about its
+    /// host is true of this one: a port and a socket alike may be forwarded from anywhere.
+    pub fn of(facts: &EngineFacts) -> Self {
+        let here = rustix::system::uname();
+        let [name, kernel] = [here.nodename(), here.release()].map(|text| text.to_string_lossy());
+        Self::compare(facts, &name, &kernel)
+    }
+
+    fn compare(facts: &EngineFacts, name: &str, kernel: &str) -> Self {
+        if let Some(reached) = &facts.reached {
+            return Self::Elsewhere {
+                at: printable(reached, 300),
+                why: format!("the engine is at {}", printable(reached, 300)),
+            };
+        }
+        let (its_name, its_kernel) = (&facts.host_name, &facts.runtime.kernel);
+        if its_name == name && its_kernel == kernel {
+            return Self::Here;
+        }
+        Self::Elsewhere {
+            at: ANOTHER_MACHINE.into(),
+            why: format!(
+                "the engine says that it runs on {} (Linux {}), and this is {} (Linux {})",
+                printable(its_name, 64),
+                printable(its_kernel, 64),
+                printable(name, 64),
+                printable(kernel, 64)
+            ),
+        }
+    }
+
+    /// As evidence has it.
+    pub fn shown(&self) -> &str {
+        match self {
+            Self::Here => THIS_HOST,
+            Self::Elsewhere { at, .. } => at,
+        }
+    }
+
+    /// Why it is taken for another machine's, if it is.
+    pub fn elsewhere(&self) -> Option<&str> {
+        match self {
+            Self::Here => None,
+            Self::Elsewhere { why, .. } => Some(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tki_evidence::evidence::Runtime;
+
+    #[test]
+    fn only_a_socket_whose_engine_agrees_is_of_this_host() {
+        let facts = |reached: Option<&str>| EngineFacts {
+            runtime: Runtime {
+                engine: "docker".into(),
+                engine_version: String::new(),
+                api_version: String::new(),
+                oci_runtime: String::new(),
+                kernel: "6.1".into(),
+                arch: String::new(),
+                os: String::new(),
+                cgroup_version: String::new(),
+                rootless: false,
+                security_options: Vec::new(),
+            },
+            operating_system: String::new(),
+            host_name: "a".into(),
+            reached: reached.map(str::to_owned),
+            swap_limit: false,
+            cpus: 1,
+            lacks: Vec::new(),
+            notes: Vec::new(),
+        };
+        let at = |reached, name, kernel| {
+            let found = Whereabouts::compare(&facts(reached), name, kernel);
+            assert_eq!(found.elsewhere().is_none(), found.shown() == THIS_HOST);
+            found.shown().to_owned()
+        };
+        assert_eq!(at(None, "a", "6.1"), THIS_HOST);
+        assert_eq!(at(None, "b", "6.1"), ANOTHER_MACHINE);
+        assert_eq!(at(None, "a", "6.2"), ANOTHER_MACHINE);
+        let port = "tcp://127.0.0.1:2375";
+        assert_eq!(at(Some(port), "a", "6.1"), port);
+    }
+}

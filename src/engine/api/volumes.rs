@@ -1,0 +1,260 @@
+//! Volumes of ours: what they are called, whose they are, and how they go. A label says
+//! what to look at; a volume is ours if everything that this tool gives one is there and
+//! agrees. No engine removes a volume that a container has, and none is forced to.
+
+use crate::clock::parse_rfc3339;
+use crate::engine::api::Api;
+use crate::engine::api::names::{Run, is_id, run_of};
+use crate::engine::api::ours::{Labels, role, told};
+use crate::engine::contract::{LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
+use crate::engine::error::EngineError;
+use bollard::Docker;
+use bollard::errors::Error;
+use bollard::query_parameters::RemoveVolumeOptions;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tki_evidence::settings::{BindKind, Settings};
+
+/// Names of volumes that go with a container.
+pub fn named(settings: &Settings) -> Vec<String> {
+    let binds = settings.binds.iter();
+    let volumes = binds.filter(|bind| bind.kind == BindKind::Volume && !bind.source.is_empty());
+    let names: BTreeSet<&String> = volumes.map(|bind| &bind.source).collect();
+    names.into_iter().cloned().collect()
+}
+
+/// Removes volumes of a container that is gone. One that another container of the run
+/// still has stays for that one to take along.
+pub fn let_go(api: &mut Api, names: &[String]) -> Result<(), EngineError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let docker = api.docker.clone();
+    api.call("DELETE /volumes", remove_all(&docker, names))
+}
+
+/// The same when something has gone wrong: nothing can be done about an engine that does
+/// not answer. `clean` finds what is left.
+pub fn remove(api: &mut Api, names: &[String]) {
+    if names.is_empty() {
+        return;
+    }
+    let docker = api.docker.clone();
+    api.driver.run_clean_up(async {
+        let _ = remove_all(&docker, names).await;
+    });
+}
+
+/// How often a volume is tried that an engine says is in use: it lets go a moment after it
+/// has told that the container is gone.
+const TRIES: usize = 5;
+
+async fn remove_all(docker: &Docker, names: &[String]) -> Result<(), Error> {
+    let options = None::<RemoveVolumeOptions>;
+    for name in names {
+        for _ in 0..TRIES {
+            match docker.remove_volume(name, options.clone()).await {
+                Err(Error::DockerResponseServerError {
+                    status_code: 409, ..
+                }) => tokio::time::sleep(Duration::from_millis(2)).await,
+                Ok(())
+                | Err(Error::DockerResponseServerError {
+                    status_code: 404, ..
+                }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A volume as its engine lists it.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Its driver.
+    pub driver: String,
+    /// Its labels.
+    pub labels: Labels,
+    /// What its driver was asked for.
+    pub options: BTreeMap<String, String>,
+    /// When it was made, as the engine writes it.
+    pub created: String,
+}
+
+impl Listed {
+    /// It carries our label, by whomever it was given.
+    pub fn carries_label(&self) -> bool {
+        self.labels.contains_key(LABEL_RUN)
+    }
+
+    /// The run of ours that it belongs to, or in what it differs from any volume that this
+    /// tool makes.
+    pub fn run(&self) -> Result<Run, &'static str> {
+        if self.driver != "local" {
+            return Err("it has another driver");
+        }
+        if self.is_memory() && is_id(&self.name) {
+            return told(&self.labels).ok_or("its labels are not those of a run");
+        }
+        let run = run_of(&self.name).ok_or("it is not named like a volume of a run")?;
+        if !self.options.is_empty() {
+            return Err("it is made of something else");
+        }
+        let has_role =
+            |label: &String| [role(&self.name, &run), "neighbour"].contains(&label.as_str());
+        let told = told(&self.labels)
+            .filter(|told| told.id == run.id && self.labels.get(LABEL_ROLE).is_some_and(has_role));
+        let told = told.ok_or("its labels do not agree with its name")?;
+        match self.was_made_in(&run, &told) {
+            true => Ok(told),
+            false => Err("it was not made while its run lasted"),
+        }
+    }
+
+    /// It is a volume in memory, as /out is.
+    fn is_memory(&self) -> bool {
+        let option = |name: &str| self.options.get(name).map(String::as_str);
+        let flags = option("o").unwrap_or_default();
+        self.options.len() == 3
+            && option("type") == Some("tmpfs")
+            && option("device") == Some("tmpfs")
+            && flags.starts_with("noexec,nosuid,nodev,")
+    }
+
+    /// It is the /out of some container of ours, as far as an engine tells that gives such
+    /// volumes no label.
+    pub fn is_unlabelled_out(&self) -> bool {
+        self.labels.is_empty() && self.driver == "local" && self.is_memory() && is_id(&self.name)
+    }
+
+    /// Engines write the moment with or without a fraction and a zone. What cannot be read
+    /// was made at no moment of a run.
+    fn was_made_in(&self, run: &Run, told: &Run) -> bool {
+        let second = self.created.get(..19).unwrap_or_default();
+        let Some(made) = parse_rfc3339(&format!("{second}Z")) else {
+            return false;
+        };
+        // The zone may be any.
+        const A_DAY: u64 = 24 * 3600;
+        let began = run.nobodys_after.saturating_sub(A_DAY);
+        let ended = told.nobodys_after.max(run.nobodys_after) + A_DAY;
+        (began..=ended).contains(&made)
+    }
+
+    /// What `clean` is told about it.
+    pub fn leftover(&self) -> Leftover {
+        let run = self.run();
+        Leftover {
+            id: format!("{VOLUME}{}", self.name),
+            run_id: match &run {
+                Ok(run) => run.id.clone(),
+                Err(_) => self.labels.get(LABEL_RUN).cloned().unwrap_or_default(),
+            },
+            state: "volume".into(),
+            deadline: run.as_ref().ok().map(|run| run.nobodys_after),
+            foreign: run.err(),
+        }
+    }
+}
+
+/// How the id of a leftover begins that is a volume; no container has such an id.
+pub const VOLUME: &str = "volume ";
+
+/// Names of volumes that are not ours.
+pub fn foreign(listed: &[Listed]) -> Vec<String> {
+    let foreign = listed.iter().filter(|one| {
+        let ours = one.carries_label() && one.run().is_ok();
+        !ours && !one.is_unlabelled_out()
+    });
+    let names: BTreeSet<&String> = foreign.map(|one| &one.name).collect();
+    names.into_iter().cloned().collect()
+}
+
+/// What carries our label, ours or not.
+pub fn leftovers(listed: &[Listed]) -> Vec<Leftover> {
+    let labelled = listed.iter().filter(|one| one.carries_label());
+    labelled.map(Listed::leftover).collect()
+}
+
+/// A volume's name is safe as part of a request.
+pub fn is_name(name: &str) -> bool {
+    is_id(name) || (name.starts_with(NAME_PREFIX) && run_of(name).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::contract::LABEL_DEADLINE;
+
+    const ID: &str = "20261116t144406z-c1e21157";
+
+    fn ours(suffix: &str, role: &str) -> Listed {
+        let labels = [
+            (LABEL_RUN, ID),
+            (LABEL_ROLE, role),
+            (LABEL_DEADLINE, "1794840300"),
+        ];
+        Listed {
+            name: format!("{NAME_PREFIX}{ID}{suffix}"),
+            driver: "local".into(),
+            labels: labels.map(|(n, v)| (n.into(), v.into())).into(),
+            options: BTreeMap::new(),
+            created: "2026-11-16T14:44:07.123456789Z".into(),
+        }
+    }
+
+    fn memory() -> BTreeMap<String, String> {
+        let options = [
+            ("type", "tmpfs"),
+            ("device", "tmpfs"),
+            ("o", "noexec,nosuid,nodev,size=4096"),
+        ];
+        options.map(|(n, v)| (n.into(), v.into())).into()
+    }
+
+    #[test]
+    fn what_this_tool_makes_is_ours() {
+        for (suffix, role) in [
+            ("", "probe"),
+            ("-input", "control"),
+            ("-suid-file", "neighbour"),
+        ] {
+            assert_eq!(ours(suffix, role).run().unwrap().id, ID);
+            assert!(foreign(&[ours(suffix, role)]).is_empty());
+        }
+        let mut nameless = ours("", "probe");
+        (nameless.name, nameless.options) = ("ab".repeat(32), memory());
+        assert!(nameless.run().is_ok());
+        nameless.labels.clear();
+        assert!(nameless.run().is_err() && nameless.is_unlabelled_out());
+        assert!(foreign(&[nameless]).is_empty());
+    }
+
+    #[test]
+    fn whatever_differs_is_somebody_elses() {
+        type Change = fn(&mut Listed);
+        let changes: [Change; 12] = [
+            |v| v.name = "postgres-data".into(),
+            |v| v.name = v.name.replace("c1e21157", "c1e21158"),
+            |v| v.name.push_str("-input"),
+            |v| v.name = "ab".repeat(32),
+            |v| v.driver = "nfs".into(),
+            |v| drop(v.labels.remove(LABEL_DEADLINE)),
+            |v| drop(v.labels.remove(LABEL_ROLE)),
+            |v| drop(v.labels.insert(LABEL_ROLE.into(), "control".into())),
+            |v| drop(v.labels.insert(LABEL_RUN.into(), "x".into())),
+            |v| drop(v.options.insert("device".into(), "/srv".into())),
+            |v| v.created = "2025-11-16T14:44:07Z".into(),
+            |v| v.created = "yesterday".into(),
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut volume = ours("", "probe");
+            change(&mut volume);
+            assert!(volume.run().is_err(), "{number}");
+            assert!(volume.leftover().foreign.is_some());
+            assert_eq!(foreign(&[volume]).len(), 1, "{number}");
+        }
+    }
+}
