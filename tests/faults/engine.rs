@@ -266,8 +266,7 @@ fn a_developers_machine_may_not_pass_for_a_server() {
 fn an_address_of_another_kind_is_a_usage_error() {
     let out = tempfile::tempdir().unwrap();
     for host in [
-        "ssh://root@127.0.0.1",
-        "https://127.0.0.1:2376",
+        "npipe:////./pipe/docker_engine",
         "/var/run/docker.sock",
         "x",
     ] {
@@ -276,6 +275,10 @@ fn an_address_of_another_kind_is_a_usage_error() {
         assert!(said.stderr.contains(host), "{said:?}");
         nothing_written(out.path());
     }
+    let host = "ssh://root:secret@127.0.0.1";
+    let said = attest(out.path(), &["--venue", "vps", "--host", host]);
+    said.failed(2, "engine.address");
+    assert!(!said.stderr.contains("secret"), "{said:?}");
 }
 
 /// The engine refuses: here because the name is taken, in life for any reason.

@@ -71,7 +71,7 @@ fn is_systems(path: &str) -> bool {
 
 /// Puts a bundle, its inputs and the tool onto a mount that nobody can write to.
 fn sealed(copy: &Copy, mount: &Path) -> Mounted {
-    let mounted = Mounted::tmpfs(mount, "size=256m,mode=755");
+    let mounted = Mounted::tmpfs(mount, "size=1g,mode=755");
     let mut cp = Command::new("cp");
     cp.arg("-r")
         .arg(copy.folder.path())

@@ -84,6 +84,17 @@ impl Url {
     }
 }
 
+/// An address as errors show it: somebody may have written a password into it.
+pub fn without_password(text: &str) -> String {
+    let (_, rest) = text.split_once("://").unwrap_or(("", text));
+    let end = rest.find('/').unwrap_or(rest.len());
+    let user = rest[..end].rsplit_once('@').map(|(user, _)| user);
+    match user.and_then(|user| user.split_once(':')) {
+        Some((_, password)) => text.replacen(&format!(":{password}@"), ":…@", 1),
+        None => text.to_owned(),
+    }
+}
+
 /// The port of a TCP address, which may have none.
 pub fn port_or_usual(port: Option<u16>, tls: bool) -> u16 {
     port.unwrap_or(if tls { PORTS.1 } else { PORTS.0 })
@@ -228,6 +239,19 @@ mod tests {
             "npipe:////./pipe/docker",
         ] {
             assert!(Url::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_password_is_shown() {
+        for (text, shown) in [
+            ("ssh://a:secret@host/x", "ssh://a:…@host/x"),
+            ("tcp://a:s:e@c@host", "tcp://a:…@host"),
+            ("unix:///run/a:b@c", "unix:///run/a:b@c"),
+            ("ssh://a@host:22", "ssh://a@host:22"),
+            ("x", "x"),
+        ] {
+            assert_eq!(without_password(text), shown);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::engine::api::groups::{self, Maker};
 use crate::engine::api::{Api, connect, removal, volumes};
-use crate::engine::contract::{Ended, Launch};
+use crate::engine::contract::{Ended, LABEL_RUN, Launch};
 use crate::engine::error::EngineError;
 use crate::engine::lines::Lines;
 use bollard::container::{AttachContainerResults, LogOutput};
@@ -31,6 +31,8 @@ pub struct Container<'a> {
     maker: Maker,
     /// Volumes that go with it, by name.
     volumes: Vec<String>,
+    /// The run that it is of.
+    run: String,
 }
 
 impl<'a> Container<'a> {
@@ -44,6 +46,9 @@ impl<'a> Container<'a> {
         creating: impl Future<Output = Result<String, EngineError>>,
     ) -> Result<Self, EngineError> {
         let (name, volumes) = (&launch.name, volumes::named(&launch.settings));
+        let mut labels = launch.labels.iter();
+        let run = labels.find(|(label, _)| label == LABEL_RUN);
+        let run = run.map(|(_, run)| run.clone()).unwrap_or_default();
         let mut creating = Box::pin(creating);
         // An engine that has begun to make a container finishes, whoever hangs up;
         // so the answer is awaited before the container is removed, by its name.
@@ -51,12 +56,12 @@ impl<'a> Container<'a> {
             Ok(id) => id,
             Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {
                 let _ = api.driver.run_clean_up(creating);
-                remove(api, maker, name, &volumes);
+                remove(api, maker, name, &volumes, &run);
                 return Err(error);
             }
             // Its answer may have been lost, and not the request.
             Err(error @ EngineError::Vanished { .. }) => {
-                remove(api, maker, name, &volumes);
+                remove(api, maker, name, &volumes, &run);
                 return Err(error);
             }
             Err(error) => {
@@ -74,6 +79,7 @@ impl<'a> Container<'a> {
             removed: false,
             maker,
             volumes,
+            run,
         })
     }
 
@@ -183,6 +189,9 @@ impl<'a> Container<'a> {
         self.removed = true;
         volumes::let_go(self.api, &self.volumes)?;
         self.volumes.clear();
+        if status != Some(0) {
+            volumes::sweep(self.api, &self.run);
+        }
         Ok(Ended { status })
     }
 }
@@ -194,7 +203,7 @@ impl Drop for Container<'_> {
         }
         if !self.removed {
             self.attached = None;
-            remove(self.api, self.maker, &self.id, &self.volumes);
+            remove(self.api, self.maker, &self.id, &self.volumes, &self.run);
         } else {
             volumes::remove(self.api, &self.volumes);
         }
@@ -203,7 +212,7 @@ impl Drop for Container<'_> {
 
 /// Removes a container by force and waits until it is gone, and then its volumes. Nothing
 /// can be done if the engine does not answer; `clean` finds the container.
-fn remove(api: &mut Api, maker: Maker, id: &str, volumes: &[String]) {
+fn remove(api: &mut Api, maker: Maker, id: &str, volumes: &[String], run: &str) {
     let docker = api.docker.clone();
     api.driver.run_clean_up(async {
         let options = removal();
@@ -218,6 +227,7 @@ fn remove(api: &mut Api, maker: Maker, id: &str, volumes: &[String]) {
         }
     });
     volumes::remove(api, volumes);
+    volumes::sweep(api, run);
     // An engine behind a port is another machine's as far as anybody knows.
     if api.host.starts_with("unix://") || maker == Maker::Podman {
         groups::take_away(maker, id);

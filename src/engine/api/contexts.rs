@@ -87,6 +87,9 @@ fn current(folder: &Path) -> Result<Option<String>, EngineError> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
+        // A directory that this user may not even look into is another user's, and so is
+        // the choice in it: `HOME` stays root's where only the user id was changed.
+        Err(_) if is_closed(&path) => return Ok(None),
         other => other.map_err(|error| unusable("", &path, &error.to_string()))?,
     };
     let config: Config = object(&bytes)
@@ -98,6 +101,12 @@ fn current(folder: &Path) -> Result<Option<String>, EngineError> {
             Ok(config.current)
         }
     }
+}
+
+/// Whether this user may not search the directory that a file is in.
+fn is_closed(path: &Path) -> bool {
+    let found = std::fs::symlink_metadata(path);
+    found.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
 }
 
 /// A context by its name.

@@ -14,7 +14,6 @@ use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderValue};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -317,7 +316,7 @@ async fn open_socket(path: &Path) -> io::Result<(UnixStream, u32)> {
     };
     // The user of whoever called listen(2). Where systemd did that for the engine, it
     // is systemd's.
-    let listener = socket_peercred(&stream)?.uid.as_raw();
+    let listener = stream.peer_cred()?.uid();
     // A program that gains privileges may have been started with somebody's socket.
     let owner = std::fs::metadata(path)?.uid();
     for (what, uid) in [("what listens there", listener), ("the socket", owner)] {

@@ -1,7 +1,7 @@
 //! Where the engine is: what the user says, then the environment, then Docker's contexts.
 
 use crate::engine::api::Api;
-use crate::engine::api::address::{Url, Wish, port_or_usual};
+use crate::engine::api::address::{Url, Wish, port_or_usual, without_password};
 use crate::engine::api::contexts::{self, Context};
 use crate::engine::api::dial::Address;
 use crate::engine::api::tls::{Files, Tls};
@@ -99,7 +99,7 @@ impl Named {
     fn open(self, ssh_config: Option<&Path>, limit: Duration) -> Result<Endpoint, EngineError> {
         let host = self.host.clone();
         let wrong = |why: &str| EngineError::Address {
-            host: host.clone(),
+            host: without_password(&host),
             why: why.to_owned(),
         };
         let url = Url::parse(&host).map_err(|why| wrong(&why))?;

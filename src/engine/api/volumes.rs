@@ -10,8 +10,8 @@ use crate::engine::contract::{LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use crate::engine::error::EngineError;
 use bollard::Docker;
 use bollard::errors::Error;
-use bollard::query_parameters::RemoveVolumeOptions;
-use std::collections::{BTreeMap, BTreeSet};
+use bollard::query_parameters::{ListVolumesOptionsBuilder, RemoveVolumeOptions};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 use tki_evidence::settings::{BindKind, Settings};
 
@@ -43,6 +43,44 @@ pub fn remove(api: &mut Api, names: &[String]) {
     api.driver.run_clean_up(async {
         let _ = remove_all(&docker, names).await;
     });
+}
+
+/// Removes volumes of a run that have no name and that nobody has any more. An engine takes
+/// them away with their container, unless somebody else removed that and left them.
+pub fn sweep(api: &mut Api, run: &str) {
+    let docker = api.docker.clone();
+    api.driver.run_clean_up(async {
+        let listed = listed(&docker, Some(run)).await.unwrap_or_default();
+        let is_left = |volume: &&Listed| {
+            is_id(&volume.name) && volume.run().is_ok_and(|found| found.id == run)
+        };
+        for volume in listed.iter().filter(is_left) {
+            // Another container of the run may have it.
+            let options = None::<RemoveVolumeOptions>;
+            let _ = docker.remove_volume(&volume.name, options).await;
+        }
+    });
+}
+
+/// Every volume, or those that carry the label of a run.
+pub async fn listed(docker: &Docker, run: Option<&str>) -> Result<Vec<Listed>, Error> {
+    let label = run.map(|run| vec![format!("{LABEL_RUN}={run}")]);
+    let filters: HashMap<&str, Vec<String>> =
+        label.map(|label| ("label", label)).into_iter().collect();
+    let options = ListVolumesOptionsBuilder::new().filters(&filters).build();
+    let listed = docker.list_volumes(Some(options)).await?;
+    let listed = listed.volumes.unwrap_or_default().into_iter();
+    let volume = |volume: bollard::models::Volume| Listed {
+        name: volume.name,
+        driver: volume.driver,
+        labels: volume.labels.into_iter().collect(),
+        options: volume.options.into_iter().collect(),
+        created: volume
+            .created_at
+            .map(|time| time.to_string())
+            .unwrap_or_default(),
+    };
+    Ok(listed.map(volume).collect())
 }
 
 /// How often a volume is tried that an engine says is in use: it lets go a moment after it

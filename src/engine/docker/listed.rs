@@ -1,30 +1,12 @@
 //! Containers that the engine lists with our label, and whose they are.
 
 use crate::engine::api::ours::{Described, ImageDescribed, Labels, Mounted, Whole};
-use crate::engine::api::volumes::Listed as Volume;
 use crate::engine::contract::LABEL_RUN;
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::{ContainerInspectResponse, ContainerSummary, ImageInspect};
-use bollard::query_parameters::{ListContainersOptionsBuilder, ListVolumesOptions};
+use bollard::query_parameters::ListContainersOptionsBuilder;
 use std::collections::HashMap;
-
-/// Every volume.
-pub async fn volumes(docker: &Docker) -> Result<Vec<Volume>, Error> {
-    let listed = docker.list_volumes(None::<ListVolumesOptions>).await?;
-    let listed = listed.volumes.unwrap_or_default().into_iter();
-    let volume = |volume: bollard::models::Volume| Volume {
-        name: volume.name,
-        driver: volume.driver,
-        labels: volume.labels.into_iter().collect(),
-        options: volume.options.into_iter().collect(),
-        created: volume
-            .created_at
-            .map(|time| time.to_string())
-            .unwrap_or_default(),
-    };
-    Ok(listed.map(volume).collect())
-}
 
 /// Every container.
 pub async fn all(docker: &Docker) -> Result<Vec<ContainerSummary>, Error> {

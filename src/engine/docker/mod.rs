@@ -44,7 +44,7 @@ impl DockerEngine {
 async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
     let (listed, volumes, mut holdings) = tokio::try_join!(
         listed::all(docker),
-        listed::volumes(docker),
+        volumes::listed(docker, None),
         ask::holdings(docker)
     )?;
     holdings.volumes = volumes::foreign(&volumes);
@@ -121,7 +121,9 @@ impl Engine for DockerEngine {
         let found = self.api.call("GET /containers", asked)?;
         let mut found: Vec<Leftover> = found.into_iter().map(Described::leftover).collect();
         // A volume goes after the container that has it.
-        let listed = self.api.call("GET /volumes", listed::volumes(&docker))?;
+        let listed = self
+            .api
+            .call("GET /volumes", volumes::listed(&docker, None))?;
         found.extend(volumes::leftovers(&listed));
         let host = self.api.host.clone();
         let looked = Strays::look(&docker, &host);
