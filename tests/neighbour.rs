@@ -133,6 +133,9 @@ fn furnishes_and_goes(bench: &Bench, pids_limit: &[&str]) {
         hello["hello"]["missing"],
         serde_json::json!(["in-read-only", "non-root", "no-capabilities"])
     );
+    let said: serde_json::Value = serde_json::from_str(&neighbour.line()).unwrap();
+    let namespaces = said["raw"]["text"].as_str().unwrap();
+    assert!(namespaces.contains("net:["), "{said}");
     // What it is told means nothing to it.
     let input = neighbour.child.stdin.as_mut().unwrap();
     input.write_all(b"anything\n").unwrap();

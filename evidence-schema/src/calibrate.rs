@@ -262,7 +262,14 @@ pub fn texts<'a>(
     sweeps: &'a Sweeps,
 ) -> Texts<'a> {
     let profile = control.profile().unwrap_or(plain);
-    let mut texts = Texts::new(&heard.raw, &run.host_namespaces, profile, sweeps);
+    let mut texts = Texts::new(&heard.raw, run, profile, sweeps);
+    // Only then is it known to run beside the neighbour.
+    if control
+        .relaxations
+        .contains(&controls::Relaxation::Interface)
+    {
+        texts.neighbour_namespaces = &run.neighbour_namespaces;
+    }
     texts.marked = control.relaxations.contains(&controls::Relaxation::Marks);
     texts
 }

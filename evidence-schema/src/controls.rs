@@ -87,6 +87,11 @@ const WITHOUT_SECCOMP: [&str; 15] = {
 /// capability.
 const MAY_WITHOUT_SECCOMP: &[&str] = &["PR-MOUNT-1", "XP-ABI-I386", "XP-ABI-X32"];
 
+/// Where the engine makes volumes, the interfaces are a neighbour's, whose network
+/// namespace is joined.
+const MAY_WITHOUT_SECCOMP_AND_NETWORK: &[&str] =
+    &["PR-MOUNT-1", "XP-ABI-I386", "XP-ABI-X32", "XP-NS-FRESH"];
+
 /// Every control.
 pub const CONTROLS: &[Control] = &[
     Control {
@@ -104,7 +109,7 @@ pub const CONTROLS: &[Control] = &[
         layers: &["seccomp", "namespace"],
         relaxations: &[Relaxation::SeccompOff, Relaxation::Interface],
         must_flip: &WITHOUT_SECCOMP_AND_NETWORK,
-        may_flip: MAY_WITHOUT_SECCOMP,
+        may_flip: MAY_WITHOUT_SECCOMP_AND_NETWORK,
         ..PLAIN
     },
     Control {
@@ -124,6 +129,7 @@ pub const CONTROLS: &[Control] = &[
         layers: &["namespace"],
         relaxations: &[Relaxation::Interface],
         must_flip: &["PR-NET-2"],
+        may_flip: &["XP-NS-FRESH"],
         ..PLAIN
     },
     Control {

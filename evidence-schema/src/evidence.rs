@@ -502,6 +502,9 @@ pub struct RawFacts {
     pub namespaces: Vec<String>,
     /// The namespaces of the host's tool, to compare with; empty if unknown.
     pub host_namespaces: Vec<String>,
+    /// The namespaces of the run's neighbour: a container beside those that are compared
+    /// with it. Empty if there was none.
+    pub neighbour_namespaces: Vec<String>,
     /// What the host read of the container's process; empty if it could not.
     pub outside: OutsideFacts,
     /// The seccomp profile, as it was handed to the engine.

@@ -303,6 +303,21 @@ pub fn read_with<'a>(
     }
 }
 
+/// Reads what a neighbour said and was written down: its greeting, and its namespaces.
+pub fn read_neighbour(bytes: &[u8]) -> Result<Vec<String>, TranscriptError> {
+    let mut transcript = Transcript::new();
+    let (hello, rest) = split_line(bytes);
+    transcript.greet(hello)?;
+    let (line, rest) = split_line(rest);
+    match transcript.message(line)? {
+        Message::Raw(raw) if raw.name == "namespaces" && rest.is_empty() => {
+            Ok(raw.text.lines().map(str::to_owned).collect())
+        }
+        Message::Refused(refused) => Err(TranscriptError::Refused(shown(&refused.reason, 300))),
+        _ => Err(transcript.unexpected("not the namespaces of a neighbour")),
+    }
+}
+
 impl Transcript {
     /// Nothing was heard yet.
     pub fn new() -> Self {
@@ -499,6 +514,30 @@ mod tests {
     }
 
     const HELLO: &[u8] = br#"{"hello":{"protocol":1,"version":"0","missing":["x"]}}"#;
+
+    #[test]
+    fn a_neighbour_says_two_lines_and_no_more() {
+        let hello = std::str::from_utf8(HELLO).unwrap();
+        let raw = r#"{"raw":{"name":"namespaces","text":"net:[1]\nuts:[2]\n"}}"#;
+        let read = |text: String| read_neighbour(text.as_bytes());
+        assert_eq!(
+            read(format!("{hello}\n{raw}\n")).unwrap(),
+            ["net:[1]", "uts:[2]"]
+        );
+        for text in [
+            String::new(),
+            format!("{hello}\n"),
+            format!("{raw}\n{hello}\n"),
+            format!("{hello}\n{hello}\n"),
+            format!("{hello}\n{raw}\n{raw}\n"),
+            format!("{hello}\n{}\n", raw.replace("namespaces", "mountinfo")),
+        ] {
+            assert!(read(text.clone()).is_err(), "{text}");
+        }
+        let refused = r#"{"refused":{"reason":"no"}}"#;
+        let said = read(format!("{refused}\n")).unwrap_err();
+        assert_eq!(said, TranscriptError::Refused("no".into()));
+    }
 
     /// Where observations of the first probe and of the last one take turns.
     #[test]

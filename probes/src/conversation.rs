@@ -138,14 +138,14 @@ impl Output {
         }
     }
 
-    fn send_raw(&mut self, name: &str, text: String) {
+    pub(crate) fn send_raw(&mut self, name: &str, text: String) {
         self.send(&InspectorMessage::Raw(Raw {
             name: name.into(),
             text,
         }));
     }
 
-    fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         let _ = io::write_all(1, &self.waiting);
         self.waiting.clear();
     }

@@ -1,9 +1,10 @@
 //! The neighbour: a container of its own beside the controls, with what two of them are
 //! to show to their probes. Its network namespace holds an interface, and its two volumes
-//! hold a decoy each. It greets when all of it is there, and goes when its standard input
-//! is closed.
+//! hold a decoy each. It greets when all of it is there, says which namespaces it is in, and
+//! goes when its standard input is closed.
 
 use crate::conversation::{self, BLOCKED, DONE, Output};
+use crate::information;
 use crate::io;
 use crate::sys::{self, Errno, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, POLLIN, PollFd, Result};
 use alloc::format;
@@ -28,7 +29,10 @@ pub fn furnish_and_wait() -> i32 {
         let errno = tki_evidence::errno::name(errno.0);
         return conversation::refuse(BLOCKED, format!("cannot {step}: {errno}"));
     }
-    conversation::greet(&mut Output::default(), &missing);
+    let mut out = Output::default();
+    conversation::greet(&mut out, &missing);
+    out.send_raw("namespaces", information::namespaces());
+    out.flush();
     match wait_for_the_end() {
         Ok(()) => DONE,
         Err(_) => conversation::refuse(BLOCKED, "cannot wait for standard input".into()),

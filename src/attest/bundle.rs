@@ -2,6 +2,7 @@
 
 use crate::attest::container::Outcome;
 use crate::attest::controls::ControlOutcome;
+use crate::attest::neighbour::Known;
 use crate::clock;
 use crate::failure::Failure;
 use crate::files::{self, Folder, Stage};
@@ -29,6 +30,9 @@ use tki_evidence::witness;
 
 /// The conversation in which every observation was made.
 const TRANSCRIPT: &str = "transcript.ndjson";
+
+/// What the neighbour said.
+const NEIGHBOUR: &str = "neighbour.ndjson";
 
 /// Everything that a run recorded.
 #[derive(Debug)]
@@ -59,6 +63,8 @@ pub struct Recorded {
     pub inventory: Inventory,
     /// The namespaces of this tool.
     pub host_namespaces: Vec<String>,
+    /// The neighbour, if there was one.
+    pub neighbour: Option<Known>,
     /// The container.
     pub outcome: Outcome,
     /// Its controls.
@@ -121,6 +127,10 @@ impl Bundle {
         };
         let raw = RawFacts {
             host_namespaces: recorded.host_namespaces.clone(),
+            neighbour_namespaces: match &recorded.neighbour {
+                Some(known) => known.namespaces.clone(),
+                None => Vec::new(),
+            },
             outside: outside_facts,
             seccomp_profile: recorded.seccomp.text.clone(),
             marked_sweep: marked_sweep(&recorded.controls),
@@ -445,6 +455,9 @@ fn raw_artifacts(recorded: &Recorded) -> BTreeMap<String, Vec<u8>> {
         recorded.outcome.configured.description.clone().into(),
     );
     add(TRANSCRIPT, conversation(&recorded.outcome));
+    if let Some(known) = &recorded.neighbour {
+        add(NEIGHBOUR, known.words.clone());
+    }
     artifacts
 }
 

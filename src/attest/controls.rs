@@ -1,12 +1,11 @@
 //! Runs the controls, a few at a time.
 
 use crate::attest::container::{self, Job, Outcome};
-use crate::attest::neighbour;
+use crate::attest::neighbour::{self, Beside};
 use crate::attest::run::{Connect, time_left};
 use crate::engine::gate::GateChoice;
 use crate::failure::Failure;
 use std::sync::Mutex;
-use std::sync::mpsc::{Sender, channel};
 use tki_evidence::controls::{CONTROLS, Control, probes};
 use tki_evidence::request::control_nonce;
 
@@ -18,19 +17,21 @@ pub type ControlOutcome = (&'static Control, Outcome);
 
 /// Runs controls, each in a container of its own, over connections of its
 /// own, within what is left of the run's time. `template` is the job of the run
-/// itself.
+/// itself, `beside` its neighbour, which some of them need.
 pub fn run(
     connect: &Connect,
     template: &Job,
     wanted: &[&'static Control],
+    beside: &Beside,
 ) -> Result<Vec<ControlOutcome>, Failure> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
     // Those that need the neighbour come last: it takes a while until it is there.
     let needs = |control: &&Control| neighbour::is_needed_by(control, template.maker);
     let (late, early): (Vec<_>, Vec<_>) = wanted.iter().copied().partition(needs);
-    let has_neighbour = !late.is_empty();
     let in_order = early.into_iter().chain(late);
     let waiting = Mutex::new(in_order.rev().collect::<Vec<_>>());
-    let id = neighbour::Id::new();
     let work = || -> Result<Vec<ControlOutcome>, Failure> {
         let mut engine = connect()?;
         let mut done = Vec::new();
@@ -40,14 +41,12 @@ pub fn run(
                 return Ok(done);
             };
             let neighbour = match needs(&control) {
-                true => id.wait().as_deref(),
+                true => beside.wait().as_ref().map(|known| known.id.as_str()),
                 false => Some(""),
             };
-            // What is wrong with it is told by itself.
-            let Some(neighbour) = neighbour else {
-                return Ok(done);
-            };
-            let outcome = run_one(engine.as_mut(), control, template, neighbour);
+            let outcome = neighbour
+                .ok_or_else(neighbour::missing)
+                .and_then(|id| run_one(engine.as_mut(), control, template, id));
             // The others need not go on when one cannot.
             if outcome.is_err()
                 && let Ok(mut list) = waiting.lock()
@@ -64,34 +63,17 @@ pub fn run(
         false => AT_ONCE,
     };
     let panicked = |_| Err(Failure::internal("controls", "a worker panicked"));
-    let (kept, results) = std::thread::scope(|scope| {
-        let (needed, over) = channel();
-        let id = &id;
-        let keep = move || match connect() {
-            Ok(mut engine) => neighbour::keep(engine.as_mut(), template, id, &over),
-            Err(error) => {
-                let _ = id.set(None);
-                Err(error.into())
-            }
-        };
-        let neighbour = has_neighbour.then(|| scope.spawn(keep));
+    let results = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
-        let done = workers
+        workers
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(panicked))
-            .collect::<Vec<_>>();
-        drop::<Sender<()>>(needed);
-        let kept = neighbour.map_or(Ok(()), |thread| {
-            let broken = |_| Err(Failure::internal("controls", "the neighbour panicked"));
-            thread.join().unwrap_or_else(broken)
-        });
-        (kept, done)
+            .collect::<Vec<_>>()
     });
     let mut all = Vec::new();
     for result in results {
         all.extend(result?);
     }
-    kept?;
     let place = |control: &Control| CONTROLS.iter().position(|known| known.name == control.name);
     all.sort_by_key(|(control, _)| place(control));
     Ok(all)

@@ -5,6 +5,7 @@
 //! over its own namespace alone.
 
 use crate::attest::container::{self, Job};
+use crate::attest::run::Connect;
 use crate::attest::scratch;
 use crate::attest::sides::{Maker, Sides};
 use crate::described::names::{self, NAME_PREFIX};
@@ -12,13 +13,16 @@ use crate::engine::{Engine, Launch};
 use crate::failure::Failure;
 use crate::sandbox::settings::{self, do_without};
 use std::sync::OnceLock;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use tki_evidence::controls::{Control, Relaxation};
 use tki_evidence::settings::{Bind, Settings};
-use tki_evidence::transcript::Transcript;
+use tki_evidence::transcript::{self, TranscriptError};
 
 /// What it is called, after the run.
 const NAME: &str = "neighbour";
+
+/// The lines that it says: its greeting, and its namespaces.
+const LINES: usize = 2;
 
 /// The controls whose /in it fills: with a socket, and with a set-user-id file.
 const FILLED: [&str; 2] = ["engine-socket", "suid-file"];
@@ -36,19 +40,78 @@ pub fn is_needed_by(control: &Control, maker: &Maker) -> bool {
     *maker == Maker::Engine && control.relaxations.iter().any(concerned)
 }
 
-/// Where those that need it learn its id: `None` if there is none after all.
-pub type Id = OnceLock<Option<String>>;
+/// What is known of it once all is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The engine's id of it.
+    pub id: String,
+    /// The namespaces that it is in.
+    pub namespaces: Vec<String>,
+    /// What it said, verbatim.
+    pub words: Vec<u8>,
+}
 
-/// Launches it, tells its id once all is there, and ends it when nobody needs it any more:
-/// when `over` is closed. Whatever comes of it, somebody is told.
-pub fn keep(
-    engine: &mut dyn Engine,
+/// Where those that need it wait for it: `None` if there is none after all.
+pub type Beside = OnceLock<Option<Known>>;
+
+/// Does some work with a neighbour beside it, if one is needed. It is launched over a
+/// connection of its own while the work begins, and ends with it. Gives what the work gave,
+/// and the neighbour.
+pub fn beside<T>(
+    connect: &Connect,
     template: &Job,
-    id: &Id,
+    is_needed: bool,
+    work: impl FnOnce(&Beside) -> Result<T, Failure>,
+) -> Result<(T, Option<Known>), Failure> {
+    let known = Beside::new();
+    if !is_needed {
+        return Ok((work(&known)?, None));
+    }
+    let (kept, done) = std::thread::scope(|scope| {
+        let (needed, over) = channel();
+        let known = &known;
+        let neighbour = scope.spawn(move || {
+            let kept = keep(connect, template, known, &over);
+            // Whatever came of it, nobody waits any longer.
+            let _ = known.set(None);
+            kept
+        });
+        let done = work(known);
+        drop::<Sender<()>>(needed);
+        let broken = |_| Err(Failure::internal("neighbour", "the neighbour panicked"));
+        (neighbour.join().unwrap_or_else(broken), done)
+    });
+    match (known.into_inner().flatten(), kept) {
+        // Without it the work came to nothing, and this is why.
+        (None, kept) => {
+            kept?;
+            Err(Failure::internal("neighbour", "the neighbour told nothing"))
+        }
+        (Some(known), kept) => {
+            let done = done?;
+            kept?;
+            Ok((done, Some(known)))
+        }
+    }
+}
+
+/// The failure of what cannot be done without a neighbour. It is never shown: what is wrong
+/// with the neighbour is.
+pub fn missing() -> Failure {
+    Failure::internal("neighbour", "there is no neighbour")
+}
+
+/// Launches it, tells of it once all is there, and ends it when nobody needs it any more:
+/// when `over` is closed.
+fn keep(
+    connect: &Connect,
+    template: &Job,
+    known: &Beside,
     over: &Receiver<()>,
 ) -> Result<(), Failure> {
-    let kept = launch_and_keep(engine, template, id, over);
-    let _ = id.set(None);
+    let kept = connect()
+        .map_err(Failure::from)
+        .and_then(|mut engine| launch_and_keep(engine.as_mut(), template, known, over));
     kept.map_err(|failure| Failure {
         message: format!("the neighbour of the controls: {}", failure.message),
         ..failure
@@ -58,22 +121,33 @@ pub fn keep(
 fn launch_and_keep(
     engine: &mut dyn Engine,
     template: &Job,
-    id: &Id,
+    known: &Beside,
     over: &Receiver<()>,
 ) -> Result<(), Failure> {
     let launch = launch(template)?;
     let mut session = engine.launch(&launch, template.image)?;
-    let Some(line) = session.receive()? else {
-        return Err(container::ended_early(
-            session.as_mut(),
-            "before it was ready",
-        ));
-    };
-    let mut transcript = Transcript::new();
-    transcript
-        .hear_hello(&line)
-        .map_err(|error| container::misspoken(&error))?;
-    let _ = id.set(Some(session.configured()?.group));
+    let mut words = Vec::new();
+    let mut namespaces = None;
+    for _ in 0..LINES {
+        let Some(line) = session.receive()? else {
+            let when = "before it was ready";
+            return Err(container::ended_early(session.as_mut(), when));
+        };
+        words.extend_from_slice(&line);
+        words.push(b'\n');
+        namespaces = Some(transcript::read_neighbour(&words));
+        // A refusal is all that it says.
+        if matches!(namespaces, Some(Err(TranscriptError::Refused(_)))) {
+            break;
+        }
+    }
+    let namespaces = namespaces.ok_or_else(missing)?;
+    let namespaces = namespaces.map_err(|error| container::misspoken(&error))?;
+    let _ = known.set(Some(Known {
+        id: session.configured()?.group,
+        namespaces,
+        words,
+    }));
     // Closed, never spoken into.
     let _ = over.recv();
     session.finish().map_err(Failure::from).map(drop)

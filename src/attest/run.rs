@@ -2,8 +2,9 @@
 
 use crate::attest::bundle::{Bundle, Recorded};
 use crate::attest::canary::Canaries;
-use crate::attest::container::{self, Job};
+use crate::attest::container::{self, Job, Outcome};
 use crate::attest::janitor::Janitor;
+use crate::attest::neighbour::{self, Beside};
 use crate::attest::sides::Maker;
 use crate::attest::venue::Proofs;
 use crate::attest::whereabouts::Whereabouts;
@@ -180,32 +181,54 @@ pub fn attest(
         canary_variable: &canaries.variable,
         nonce: nonce.clone(),
     };
-    let (maker, outcome) = match container::run(engine.as_mut(), &job(&by_engine), Some(progress)) {
-        // What an engine cannot make, this tool can, where it has the right.
-        Err(failure)
-            if failure.code == container::NO_VOLUMES && whereabouts.elsewhere().is_none() =>
-        {
-            progress.note(&failure.message);
-            let why = printable(&failure.message, 300);
-            let maker = instead.get_or_init(|| Maker::Launcher(why));
-            let outcome = container::run(engine.as_mut(), &job(maker), Some(progress))?;
-            (maker, outcome)
-        }
-        other => (&by_engine, other?),
+    let wanted = |outcome: &Outcome| match plan.controls {
+        true => calibrate::applicable(&facts.runtime.engine, &outcome.configured.settings),
+        false => Vec::new(),
     };
-    let job = job(maker);
+    let (outcome, controls, neighbour) = if whereabouts.elsewhere().is_some() {
+        // The host's namespaces cannot be seen. The container's are held against those of a
+        // neighbour, which is there before it.
+        let job = job(&by_engine);
+        let work = |beside: &Beside| {
+            beside.wait().as_ref().ok_or_else(neighbour::missing)?;
+            let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
+            let wanted = wanted(&outcome);
+            if plan.controls {
+                progress.stage("controls");
+            }
+            let controls = controls::run(connect, &job, &wanted, beside)?;
+            Ok((outcome, controls))
+        };
+        let ((outcome, controls), neighbour) = neighbour::beside(connect, &job, true, work)?;
+        (outcome, controls, neighbour)
+    } else {
+        let first = container::run(engine.as_mut(), &job(&by_engine), Some(&mut *progress));
+        let (maker, outcome) = match first {
+            // What an engine cannot make, this tool can, where it has the right.
+            Err(failure) if failure.code == container::NO_VOLUMES => {
+                progress.note(&failure.message);
+                let why = printable(&failure.message, 300);
+                let maker = instead.get_or_init(|| Maker::Launcher(why));
+                let outcome = container::run(engine.as_mut(), &job(maker), Some(&mut *progress))?;
+                (maker, outcome)
+            }
+            other => (&by_engine, other?),
+        };
+        let (job, wanted) = (job(maker), wanted(&outcome));
+        if plan.controls {
+            progress.stage("controls");
+        }
+        let is_needed = wanted
+            .iter()
+            .any(|control| neighbour::is_needed_by(control, maker));
+        let work = |beside: &Beside| controls::run(connect, &job, &wanted, beside);
+        let (controls, neighbour) = neighbour::beside(connect, &job, is_needed, work)?;
+        (outcome, controls, neighbour)
+    };
     // What the container was made with, not what the engine would have chosen.
     if let Some(used) = &outcome.configured.oci_runtime {
         facts.runtime.oci_runtime = used.clone();
     }
-    let controls = if plan.controls {
-        progress.stage("controls");
-        let engine = &facts.runtime.engine;
-        let wanted = calibrate::applicable(engine, &outcome.configured.settings);
-        controls::run(connect, &job, &wanted)?
-    } else {
-        Vec::new()
-    };
 
     progress.stage("collect");
     engine.complete(&mut around.holdings)?;
@@ -258,6 +281,7 @@ pub fn attest(
             // Those of this host say nothing about another one's.
             Whereabouts::Elsewhere { .. } => Vec::new(),
         },
+        neighbour,
         outcome,
         controls,
         request: plan.request.clone(),

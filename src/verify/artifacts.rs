@@ -129,6 +129,9 @@ fn exact(evidence: &Evidence) -> Result<(), String> {
 /// The run's conversation.
 pub const TRANSCRIPT: &str = "transcript.ndjson";
 
+/// What the run's neighbour said.
+pub const NEIGHBOUR: &str = "neighbour.ndjson";
+
 /// What the file with a control's conversation is called.
 fn conversation_of(control: &str) -> String {
     format!("control-{control}.ndjson")
@@ -151,11 +154,13 @@ fn names(evidence: &Evidence, found: &[&str]) -> BTreeSet<String> {
     let proofs = proofs.into_iter();
     let proofs = proofs.filter(|(_, name, said)| *said != "absent" && found.contains(name));
     let controls = evidence.controls.iter();
+    let neighbour = !evidence.raw.neighbour_namespaces.is_empty();
     always
         .map(str::to_owned)
         .into_iter()
         .chain(proofs.map(|(_, name, _)| name.to_owned()))
         .chain(controls.map(|control| conversation_of(&control.control)))
+        .chain(neighbour.then(|| NEIGHBOUR.to_owned()))
         .collect()
 }
 

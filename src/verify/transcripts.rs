@@ -1,7 +1,7 @@
 //! Recorded conversations, read again: what the evidence says that the inspector
 //! said must be what it said, and what a control came to must follow from it.
 
-use crate::verify::artifacts::Loaded;
+use crate::verify::artifacts::{Loaded, NEIGHBOUR};
 use crate::verify::terms;
 use tki_evidence::calibrate::{self, NotPassed};
 use tki_evidence::catalogue;
@@ -78,8 +78,35 @@ pub fn compare_run<'a>(evidence: &'a Evidence, loaded: &'a Loaded) -> Result<Run
     if !same_texts(&heard.raw, &evidence.raw) || !information.eq(&evidence.information) {
         return Err("the kernel texts are not those of the conversation".into());
     }
+    compare_neighbour(evidence, loaded, path)?;
     let said = (challenge, heard);
     Ok(Run { said, lines })
+}
+
+/// The control is in the network namespace of the neighbour, if there is one.
+fn joined(control: &RawFacts, run: &RawFacts) -> bool {
+    let is_network = |link: &&String| link.starts_with("net:[");
+    let neighbours = run.neighbour_namespaces.iter().find(is_network);
+    neighbours.is_none_or(|joined| control.namespaces.contains(joined))
+}
+
+/// What is said of the neighbour is what it said, beside the run's own conversation at
+/// `path`.
+fn compare_neighbour(evidence: &Evidence, loaded: &Loaded, path: &str) -> Result<(), String> {
+    let said = &evidence.raw.neighbour_namespaces;
+    if said.is_empty() {
+        return Ok(());
+    }
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let path = format!("{folder}/{NEIGHBOUR}");
+    let bytes = loaded
+        .get(&path)
+        .ok_or_else(|| format!("{path} is missing"))?;
+    let heard = transcript::read_neighbour(bytes).map_err(|error| format!("{path}: {error}"))?;
+    match heard == *said {
+        true => Ok(()),
+        false => Err("the neighbour's namespaces are not those of its own words".into()),
+    }
 }
 
 /// The inspector's kernel texts are the same. What the host added to them is not
@@ -99,6 +126,7 @@ fn same_texts(heard: &RawFacts, said: &RawFacts) -> bool {
         proc_version,
         namespaces,
         host_namespaces: _,
+        neighbour_namespaces: _,
         outside: _,
         seccomp_profile: _,
         marked_sweep: _,
@@ -178,6 +206,11 @@ pub fn compare_controls<'a>(
         let NotPassed { flipped, unproven } = calibrate::not_passed(control, &heard, &texts);
         if flipped != result.flipped || unproven != result.unproven {
             return wrong("something else flipped");
+        }
+        if control.relaxations.contains(&Relaxation::Interface)
+            && !joined(&heard.raw, &evidence.raw)
+        {
+            return wrong("it did not join the neighbour's network");
         }
         let swept = || {
             heard

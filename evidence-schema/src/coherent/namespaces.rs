@@ -3,6 +3,8 @@
 
 use super::{Found, number, reading, shown};
 use crate::evidence::Evidence;
+use crate::settings::BindKind;
+use crate::venue;
 
 /// Every kind, in the order in which inspector and host list them, and whether
 /// every kernel that runs containers has it.
@@ -42,6 +44,23 @@ fn is_complete(list: &[String]) -> bool {
     })
 }
 
+/// There is a neighbour wherever the engine makes volumes and one is needed: for controls,
+/// or because the host cannot be seen.
+fn neighbour(found: &mut Found, evidence: &Evidence) {
+    const FIELD: &str = "raw.neighbour_namespaces";
+    let list = &evidence.raw.neighbour_namespaces;
+    let mut binds = evidence.sandbox.declared.binds.iter();
+    let is_needed = !evidence.controls.is_empty() || !venue::is_here(&evidence.venue_facts);
+    let is_there = is_needed && binds.any(|bind| bind.kind == BindKind::Volume);
+    found.must(list.is_empty() != is_there, FIELD, || match is_there {
+        true => "there was a neighbour, and nothing is said of it".into(),
+        false => "there was no neighbour".into(),
+    });
+    found.must(list.is_empty() || is_complete(list), FIELD, || {
+        "not one of each kind in the kernel's form".into()
+    });
+}
+
 pub fn check(found: &mut Found, evidence: &Evidence) {
     let (own, host) = (&evidence.raw.namespaces, &evidence.raw.host_namespaces);
     found.must(is_complete(own), "raw.namespaces", || {
@@ -52,6 +71,7 @@ pub fn check(found: &mut Found, evidence: &Evidence) {
         "raw.host_namespaces",
         || "not one of each kind in the kernel's form".into(),
     );
+    neighbour(found, evidence);
     for (kind, operation, _) in KINDS {
         let listed = of_kind(own, kind);
         let read = reading(evidence, "XP-NS-FRESH", operation);

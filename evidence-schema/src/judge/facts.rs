@@ -104,7 +104,7 @@ pub fn check(rule: FactRule, seen: &Observation, texts: &Texts) -> Vec<Problem> 
                 problems
             }
         },
-        FactRule::FreshNamespace => namespace(reading, texts.host_namespaces),
+        FactRule::FreshNamespace => namespace(reading, texts),
         FactRule::ImageFiles => within(reading, IMAGE_FILES, "/tki-inspector"),
         FactRule::Devices => within(reading, DEVICES, "null"),
         FactRule::Descriptors => {
@@ -297,14 +297,21 @@ const FIRST: &[&str] = &[
     "uts:[4026531838]",
 ];
 
-fn namespace(reading: &str, host: &[String]) -> Vec<Problem> {
-    if FIRST.contains(&reading) || host.iter().any(|own| own == reading) {
+/// A namespace is fresh if it is not the host's. Where those of the host are not known, it
+/// must not be shared with another container of the run, which would have the host's too.
+fn namespace(reading: &str, texts: &Texts) -> Vec<Problem> {
+    let (host, neighbour) = (texts.host_namespaces, texts.neighbour_namespaces);
+    let is_in = |list: &[String]| list.iter().any(|own| own == reading);
+    if FIRST.contains(&reading) || is_in(host) {
         return vec![(Verdict::Fail, format!("{reading} is the host's"))];
     }
-    if host.is_empty() {
+    if is_in(neighbour) {
+        return vec![(Verdict::Fail, format!("{reading} is the neighbour's, too"))];
+    }
+    if host.is_empty() && neighbour.is_empty() {
         return vec![(
             Verdict::Unproven,
-            "the host's namespaces are not known".into(),
+            "neither the host's namespaces nor a neighbour's are known".into(),
         )];
     }
     Vec::new()

@@ -348,8 +348,29 @@ fn readings_that_leak_fail_and_readings_that_say_nothing_do_not_pass() {
         let verdict = verdict_of(probe, |seen, _| seen[0].value = Some((*value).into()));
         assert_eq!(verdict, *wanted, "{probe} {value}");
     }
-    let verdict = verdict_of("XP-NS-FRESH", |_, raw| raw.host_namespaces.clear());
-    assert_eq!(verdict, Verdict::Unproven);
+}
+
+/// Namespaces are held against the host's, or against a neighbour's where those are not
+/// known. A neighbour that came later may have got the same number.
+#[test]
+fn a_namespace_is_fresh_if_nobody_else_has_it() {
+    let verdict = |host: &[&str], neighbour: &[&str]| {
+        verdict_of("XP-NS-FRESH", |seen, raw| {
+            for seen in seen.iter_mut().filter(|seen| seen.operation == "ns-net") {
+                seen.value = Some("net:[4026532999]".into());
+            }
+            let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            raw.host_namespaces = list(host);
+            raw.neighbour_namespaces = list(neighbour);
+        })
+    };
+    let (own, other) = (["net:[4026532999]"], ["net:[4026532000]"]);
+    assert_eq!(verdict(&[], &[]), Verdict::Unproven);
+    assert_eq!(verdict(&other, &[]), Verdict::Pass);
+    assert_eq!(verdict(&own, &[]), Verdict::Fail);
+    assert_eq!(verdict(&[], &other), Verdict::Pass);
+    assert_eq!(verdict(&[], &own), Verdict::Fail);
+    assert_eq!(verdict(&other, &own), Verdict::Pass);
 }
 
 #[test]

@@ -18,8 +18,11 @@ use std::sync::Arc;
 pub struct Texts<'a> {
     /// What the inspector read.
     pub raw: &'a RawFacts,
-    /// The host's own namespaces.
+    /// The host's own namespaces, as far as they are known.
     pub host_namespaces: &'a [String],
+    /// Those of the run's neighbour, if it was there at the same time: the kernel gives a
+    /// number again once it is free.
+    pub neighbour_namespaces: &'a [String],
     /// The seccomp profile that stood there, as it is without marks.
     pub profile: &'a str,
     /// Whether it carried marks.
@@ -32,19 +35,20 @@ pub struct Texts<'a> {
 impl<'a> Texts<'a> {
     /// Those of a run itself.
     pub fn of_run(raw: &'a RawFacts, sweeps: &'a Sweeps) -> Self {
-        Self::new(raw, &raw.host_namespaces, &raw.seccomp_profile, sweeps)
+        Self::new(raw, raw, &raw.seccomp_profile, sweeps)
     }
 
-    /// Those of any container.
-    pub fn new(
-        raw: &'a RawFacts,
-        host_namespaces: &'a [String],
-        profile: &'a str,
-        sweeps: &'a Sweeps,
-    ) -> Self {
+    /// Those of any container of a run: `run` says what the tool knows besides.
+    pub fn new(raw: &'a RawFacts, run: &'a RawFacts, profile: &'a str, sweeps: &'a Sweeps) -> Self {
         Self {
             raw,
-            host_namespaces,
+            host_namespaces: &run.host_namespaces,
+            // Where the host cannot be seen, the neighbour is there before any other
+            // container and stays until the last one is gone.
+            neighbour_namespaces: match run.host_namespaces.is_empty() {
+                true => &run.neighbour_namespaces,
+                false => &[],
+            },
             profile,
             marked: false,
             sweeps,
