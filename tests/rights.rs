@@ -156,7 +156,10 @@ fn volumes_that_ignore_their_options_are_noticed_by_the_probes() {
         let probe = probes.iter().find(|probe| probe["probe_id"] == id).unwrap();
         probe["verdict"].as_str().unwrap().to_owned()
     };
-    assert_eq!(verdict("XP-FS-FLAGS"), "FAIL");
+    // What is mounted there says nothing of who should have chosen its flags; that a file
+    // of /out can be mapped as code, and that it has no end, are leaks.
+    assert_eq!(verdict("XP-FS-FLAGS"), "UNPROVEN");
+    assert_eq!(verdict("XP-MEM-EXEC"), "FAIL");
     assert_eq!(verdict("XP-LIM-OUT"), "FAIL");
 }
 
