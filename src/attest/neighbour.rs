@@ -81,24 +81,23 @@ pub fn beside<T>(
         let broken = |_| Err(Failure::internal("neighbour", "the neighbour panicked"));
         (neighbour.join().unwrap_or_else(broken), done)
     });
-    match (known.into_inner().flatten(), kept) {
+    match (done, kept) {
         // Without it the work came to nothing, and this is why.
-        (None, kept) => {
-            kept?;
-            Err(Failure::internal("neighbour", "the neighbour told nothing"))
-        }
-        (Some(known), kept) => {
+        (Err(failure), Err(cause)) if failure.code == MISSING => Err(cause),
+        (done, kept) => {
             let done = done?;
             kept?;
-            Ok((done, Some(known)))
+            Ok((done, known.into_inner().flatten()))
         }
     }
 }
 
-/// The failure of what cannot be done without a neighbour. It is never shown: what is wrong
-/// with the neighbour is.
+/// The code of a failure that is never shown: what is wrong with the neighbour is.
+const MISSING: &str = "neighbour.missing";
+
+/// The failure of what cannot be done without a neighbour.
 pub fn missing() -> Failure {
-    Failure::internal("neighbour", "there is no neighbour")
+    Failure::internal(MISSING, "there is no neighbour")
 }
 
 /// Launches it, tells of it once all is there, and ends it when nobody needs it any more:

@@ -17,7 +17,7 @@ mod orphans;
 pub mod own;
 mod rootfs;
 mod session;
-mod support;
+pub mod support;
 mod wire;
 
 pub use cgroup::members;

@@ -69,13 +69,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// The controllers whose limits it sets for a user who is not root. By itself it
-    /// makes no groups for one, and says nothing: only systemd does that for it.
-    pub fn controllers_of_a_user(self) -> Vec<String> {
-        match self.cgroup_manager.as_str() {
-            "systemd" => self.cgroup_controllers.unwrap_or_default(),
-            _ => Vec::new(),
-        }
+    /// The controllers whose limits it sets for a user who is not root, if systemd makes
+    /// groups for it. By itself it makes some only below a group that is named to it, and
+    /// without one says nothing.
+    pub fn controllers_of_a_user(self) -> Option<Vec<String>> {
+        (self.cgroup_manager == "systemd").then(|| self.cgroup_controllers.unwrap_or_default())
     }
 }
 
@@ -387,14 +385,16 @@ mod tests {
             host.controllers_of_a_user()
         };
         let two = r#","cgroupControllers":["memory","pids"],"cgroupManager":"#;
-        assert_eq!(of(&format!(r#"{two}"systemd""#)), ["memory", "pids"]);
+        let found = of(&format!(r#"{two}"systemd""#));
+        assert_eq!(found.unwrap(), ["memory", "pids"]);
         for rest in [
-            format!(r#"{two}"cgroupfs""#),
-            r#","cgroupManager":"systemd""#.into(),
-            r#","cgroupManager":"systemd","cgroupControllers":null"#.into(),
-            String::new(),
+            r#","cgroupManager":"systemd""#,
+            r#","cgroupManager":"systemd","cgroupControllers":null"#,
         ] {
-            assert_eq!(of(&rest), [""; 0], "{rest}");
+            assert_eq!(of(rest).unwrap(), [""; 0], "{rest}");
+        }
+        for rest in [format!(r#"{two}"cgroupfs""#), String::new()] {
+            assert_eq!(of(&rest), None, "{rest}");
         }
     }
 

@@ -17,6 +17,7 @@ mod strays;
 mod told;
 mod volumes;
 
+use cgroups::Delegated;
 pub use place::Place;
 
 use crate::engine::api::raw::Raw;
@@ -113,7 +114,16 @@ impl Engine for PodmanEngine {
             facts.host_name = host.hostname.clone();
             facts.runtime.kernel = host.kernel.clone();
             if self.place.rootless {
-                facts.lacks = facts::lacks(&host.controllers_of_a_user());
+                facts.lacks = match host.controllers_of_a_user() {
+                    Some(controllers) => facts::lacks(&controllers),
+                    None => facts::lacks(
+                        &self
+                            .place
+                            .delegated
+                            .get_or_init(Delegated::here)
+                            .controllers,
+                    ),
+                };
             }
         }
         Ok(Surroundings {

@@ -1,6 +1,6 @@
 //! Where Podman is: a service that runs, or one that is started for the run.
 
-use super::cgroups::crun_refuses;
+use super::cgroups::{Delegated, crun_refuses};
 use super::libpod::{self, Ping};
 use super::monitors::Monitors;
 use super::service::{Service, make_namespaces};
@@ -11,6 +11,7 @@ use crate::engine::error::EngineError;
 use crate::engine::process::find_program;
 use crate::files::read_bounded;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// The socket of a service that root runs.
@@ -32,6 +33,9 @@ pub struct Place {
     pub rootless: bool,
     /// What is still to end when everything else is over.
     pub monitors: Monitors,
+    /// The groups in which Podman is to make those of containers, once it is known to need
+    /// one.
+    pub delegated: OnceLock<Delegated>,
     service: Option<Service>,
 }
 
@@ -119,6 +123,7 @@ impl Place {
                 notes: Vec::new(),
                 rootless: owner != Some(0),
                 monitors: Monitors::default(),
+                delegated: OnceLock::new(),
                 service: None,
             }),
             Ok(None) => Err(EngineError::Unusable {
@@ -159,6 +164,7 @@ impl Place {
                 notes,
                 rootless: !rustix::process::geteuid().is_root(),
                 monitors: Monitors::default(),
+                delegated: OnceLock::new(),
                 service: Some(service),
             }),
             Err(error @ (EngineError::Interrupted { .. } | EngineError::TimedOut { .. })) => {

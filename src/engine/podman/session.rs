@@ -10,6 +10,7 @@ use crate::engine::api::container::Container;
 use crate::engine::api::groups::Maker;
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
+use serde_json::json;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
@@ -29,7 +30,11 @@ pub fn launch<'a>(
         _ => Some(ProfileFile::write(&launch.folder, &launch.seccomp)?),
     };
     volumes::make(&mut api.driver, raw, launch)?;
-    let spec = spec::spec(launch, file.as_ref().map(ProfileFile::path));
+    let mut spec = spec::spec(launch, file.as_ref().map(ProfileFile::path));
+    let delegated = place.delegated.get();
+    if let Some(parent) = delegated.and_then(|group| group.parent.as_ref()) {
+        spec["cgroup_parent"] = json!(parent);
+    }
     let container = Container::create(
         api,
         Maker::Podman,
