@@ -308,16 +308,17 @@ fn compare(engine: &str) -> Duration {
     // The first run loads the image and gives the flags for the peer.
     time(&mut attest("none", &out));
     let evidence = first_evidence(&out);
-    let peer_line = peer(&evidence, work.path(), false);
+    let peer_line = peer(&evidence, work.path(), false, Sides::Binds);
     time(&mut command(&peer_line));
-    let probing_line = peer(&evidence, work.path(), true);
+    let probing_line = peer(&evidence, work.path(), true, Sides::Binds);
     let challenge = challenge(&out);
 
     let service = (engine == "podman").then(|| Service::start(&evidence, work.path()));
     let (mut ours, mut theirs, mut battery) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut served, mut probing) = (Vec::new(), Vec::new());
+    let (mut served, mut probing, mut volumes) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         theirs.push(time(&mut command(&peer_line)));
+        volumes.push(with_volumes(engine, &evidence, work.path(), round));
         ours.push(time(&mut attest("none", &out)));
         probing.push(converse(&mut command(&probing_line), &challenge));
         if let Some(service) = &service {
@@ -336,6 +337,15 @@ fn compare(engine: &str) -> Duration {
     let probing = median(probing);
     row(&format!("{engine} run --rm (nothing)"), theirs, "");
     row(&format!("{engine} run --rm (the same probes)"), probing, "");
+    let volumes = median(volumes);
+    row(
+        &format!("{engine} run --rm (nothing, volumes)"),
+        volumes,
+        &format!(
+            "{:>5.2} x  (goal: at most 1.1 beside binds)",
+            ratio(volumes)
+        ),
+    );
     let beside_probes = ours.as_secs_f64() / probing.as_secs_f64();
     row(
         "tki-attest run --controls none",
@@ -427,9 +437,29 @@ fn files(folder: &Path, extension: &str) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// The recorded command line, with directories of our own, and to probe or to do
-/// nothing.
-fn peer(evidence: &serde_json::Value, work: &Path, probe: bool) -> Vec<String> {
+/// The same container with the volumes that a run has: a new one with a name, and one that
+/// goes with it. The first is taken away when the clock has stopped.
+fn with_volumes(engine: &str, evidence: &serde_json::Value, work: &Path, round: usize) -> Duration {
+    let name = format!("tki-attest-bench-{}-{round}", std::process::id());
+    let line = peer(evidence, work, false, Sides::Volumes(&name));
+    let took = time(&mut command(&line));
+    let mut remove = Command::new(engine);
+    let removed = remove.args(["volume", "rm", &name]).stdout(Stdio::null());
+    assert!(removed.status().expect("the engine's client").success());
+    took
+}
+
+/// What stands behind /in and /out of a peer.
+#[derive(Clone, Copy)]
+enum Sides<'a> {
+    /// Directories of our own.
+    Binds,
+    /// Volumes as a run has them; the name of the first.
+    Volumes(&'a str),
+}
+
+/// The recorded command line, with sides of our own, and to probe or to do nothing.
+fn peer(evidence: &serde_json::Value, work: &Path, probe: bool, sides: Sides) -> Vec<String> {
     for name in ["in", "out"] {
         std::fs::create_dir_all(work.join(name)).expect("a directory of our own");
     }
@@ -448,7 +478,16 @@ fn peer(evidence: &serde_json::Value, work: &Path, probe: bool) -> Vec<String> {
         .filter(|word| !word.starts_with("--name="))
         .filter(|word| probe || *word != "--interactive")
         .map(|word| {
-            if word.starts_with("--mount=") && word.contains("dst=/in") {
+            let is_input = word.contains("dst=/in");
+            if let (true, Sides::Volumes(name)) = (word.starts_with("--mount="), sides) {
+                match word.split_once("src=").filter(|_| is_input) {
+                    None => word.into(),
+                    Some((before, after)) => {
+                        let (_, after) = after.split_once(',').expect("a target");
+                        format!("{before}src={name},{after}")
+                    }
+                }
+            } else if word.starts_with("--mount=") && is_input {
                 format!(
                     "--mount=type=bind,src={}/in,dst=/in,readonly",
                     work.display()

@@ -113,8 +113,9 @@ fn a_container_that_has_only_the_engines_socket_attests() {
         "--network=none",
         "--pids-limit=256",
     ]);
-    command.args(["-v", &socket, "--env=HOME=/", &image, program]);
-    command.args(["run", "--venue", "vps", "--engine", "docker", "--out", "/r"]);
+    command.args(["-v", &socket, "--env=HOME=/", "--env=CI=true", &image]);
+    command.args([program, "run", "--venue", "ci", "--engine", "docker"]);
+    command.args(["--out", "/r"]);
     let said = run(&mut command);
     let reports = folder.path().join("r");
     let from = format!("{image}:/r");

@@ -3,6 +3,7 @@
 use crate::attest::first::{First, Marks};
 use crate::attest::interface;
 use crate::attest::janitor::Janitor;
+use crate::attest::neighbour;
 use crate::attest::outside;
 use crate::attest::scratch;
 use crate::attest::sides::{Maker, Sides};
@@ -290,6 +291,11 @@ fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Si
         settings,
         seccomp,
         scratch: sides.scratch().map(|scratch| scratch.base().to_owned()),
+        volumes: match job.control.is_some_and(neighbour::fills) {
+            // The neighbour had it first, and has it last.
+            true => Vec::new(),
+            false => sides.volume().into_iter().collect(),
+        },
         folder: scratch::beside(name),
         runtime: job.runtime.map(str::to_owned),
         gate: false,

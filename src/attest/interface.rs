@@ -3,7 +3,6 @@
 //! it, is in `tki_evidence::netlink`.
 
 use crate::attest::first::First;
-use crate::attest::visitor::{self, Errand};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socket_with};
@@ -14,11 +13,8 @@ use std::os::fd::AsFd;
 use tki_evidence::netlink;
 
 /// Puts the pair into the network namespace of a container. Only a thread of its
-/// own goes there, or a visitor; this one stays where it is.
+/// own goes there; this one stays where it is.
 pub fn add(first: &First) -> io::Result<()> {
-    if visitor::is_needed() {
-        return visitor::send(Errand::Interface, first).map(drop);
-    }
     add_to(first.network()?)
 }
 

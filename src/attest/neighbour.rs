@@ -40,6 +40,11 @@ pub fn is_needed_by(control: &Control, maker: &Maker) -> bool {
     *maker == Maker::Engine && control.relaxations.iter().any(concerned)
 }
 
+/// It fills the /in of this control, on an engine that makes volumes.
+pub fn fills(control: &str) -> bool {
+    FILLED.contains(&control)
+}
+
 /// What is known of it once all is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
@@ -187,6 +192,7 @@ fn launch(template: &Job) -> Result<Launch, Failure> {
         settings,
         seccomp: String::new(),
         scratch: sides.scratch().map(|scratch| scratch.base().to_owned()),
+        volumes: vec![input, output],
         folder: scratch::beside(&name),
         runtime: template.runtime.map(str::to_owned),
         gate: false,

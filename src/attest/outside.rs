@@ -3,7 +3,7 @@
 //! root alone, or to the user whose engine it is. For others that is absent, and said to be.
 
 use crate::attest::first::First;
-use crate::attest::visitor::{self, Errand};
+use crate::attest::visitor;
 use crate::engine::group_limits;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -25,7 +25,7 @@ pub fn look(first: &First) -> Result<OutsideFacts, String> {
         absent: Vec::new(),
     };
     let descriptors = || match is_visitor_needed {
-        true => visitor::send(Errand::Descriptors, first),
+        true => visitor::send(first),
         false => descriptors(&proc),
     };
     let facts = OutsideFacts {

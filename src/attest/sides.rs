@@ -110,6 +110,14 @@ impl<'a> Sides<'a> {
         }
     }
 
+    /// The volume that has a name.
+    pub fn volume(&self) -> Option<String> {
+        match self {
+            Self::Host(_) => None,
+            Self::Engine(volumes) => Some(volumes.input.clone()),
+        }
+    }
+
     /// The directories of this host.
     pub fn scratch(&self) -> Option<&Scratch<'a>> {
         match self {

@@ -12,7 +12,7 @@ use std::path::Path;
 use tki_evidence::evidence::VenueFacts;
 use tki_evidence::stamp::{hex, sha256_hex};
 use tki_evidence::venue::{
-    ABSENT, HARDWARE_PROOF, PLATFORM_PROOF, THIS_HOST, VenueError, VenueRules,
+    ABSENT, ANOTHER_MACHINE, HARDWARE_PROOF, PLATFORM_PROOF, THIS_HOST, VenueError, VenueRules,
 };
 
 /// Names of variables by which CI systems make themselves known.
@@ -58,7 +58,12 @@ pub fn unseen(at: &str) -> VenueFacts {
         tier: "self-reported".into(),
         operating_system: String::new(),
         host_name: String::new(),
-        ci_variables: Vec::new(),
+        // Those are of the tool's own surroundings: a job's container has them, with the
+        // socket of the runner's engine in it.
+        ci_variables: match at {
+            ANOTHER_MACHINE => ci_variables(),
+            _ => Vec::new(),
+        },
         machine_id_hmac: String::new(),
         boot_id: String::new(),
         kernel: String::new(),
@@ -72,6 +77,15 @@ pub fn unseen(at: &str) -> VenueFacts {
     }
 }
 
+/// Names of the variables by which a CI system has made itself known to this process.
+fn ci_variables() -> Vec<String> {
+    CI_VARIABLES
+        .iter()
+        .filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+        .map(|name| (*name).into())
+        .collect()
+}
+
 /// Looks at this host alone. Its own system stands for the engine's.
 pub fn observe_host() -> VenueFacts {
     let system = rustix::system::uname();
@@ -81,11 +95,7 @@ pub fn observe_host() -> VenueFacts {
         tier: "self-reported".into(),
         operating_system: crate::engine::operating_system(),
         host_name: text(system.nodename()),
-        ci_variables: CI_VARIABLES
-            .iter()
-            .filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-            .map(|name| (*name).into())
-            .collect(),
+        ci_variables: ci_variables(),
         machine_id_hmac: machine_id_hmac(&line("/etc/machine-id")),
         boot_id: boot_id(&line("/proc/sys/kernel/random/boot_id")),
         virtualisation: virtualisation(&kernel, &dmi(), &line("/proc/cpuinfo")).into(),

@@ -251,7 +251,9 @@ fn on_one(
     let bundle = attest(engine, &connect, &plan, progress).inspect_err(|failure| {
         // An engine that comes back, or another service of it, may hold something.
         match failure.code {
-            "engine.vanished" => janitor.take_over(),
+            "engine.vanished" | "engine.ssh" | "engine.tls" | "engine.unreachable" => {
+                janitor.take_over();
+            }
             "container.ended-early" => janitor.look(),
             _ => {}
         }

@@ -157,6 +157,8 @@ pub struct Launch {
     /// The directory on the host that holds what is bound, perhaps a mount of its own;
     /// none if the engine makes volumes.
     pub scratch: Option<PathBuf>,
+    /// Volumes of the engine's that are removed when the container is gone, by name.
+    pub volumes: Vec<String>,
     /// A directory that the engine may make on the host if it needs one, until
     /// the container has started.
     pub folder: PathBuf,

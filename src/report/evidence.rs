@@ -181,10 +181,19 @@ pub fn details(evidence: &Evidence, elapsed_us: u64, paint: Paint) -> String {
             (false, true) => " \\\n    ",
             (false, false) => " ",
         };
-        line += &printable(word, 300);
+        line += &quoted(&printable(word, 300));
     }
     let _ = writeln!(out, "{line}");
     out
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=:,./@+%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 /// The status and where the evidence is.
@@ -254,4 +263,17 @@ pub fn conclusion(evidence: &Evidence, path: &Path, paint: Paint) -> String {
         let _ = writeln!(out, "{}", paint.dim(note));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_as_a_shell_needs_it() {
+        assert_eq!(quoted("--tmpfs=/tmp:rw,size=1"), "--tmpfs=/tmp:rw,size=1");
+        assert_eq!(quoted("--mount=a,\"b,c\""), "'--mount=a,\"b,c\"'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
 }

@@ -254,7 +254,7 @@ pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Sur
     surface.permission_gap = gap;
     surface.can_run = can;
     if surface.can_run.is_yes() {
-        surface.can_write_files = Can::yes("/out is a directory of this host");
+        surface.can_write_files = Can::yes("/out is a volume in memory that the engine makes");
         surface.can_collect_logs = Can::yes("through the engine's attach call");
         context.decide(&mut surface, usable, &plausible);
     } else {

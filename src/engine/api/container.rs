@@ -45,7 +45,7 @@ impl<'a> Container<'a> {
         request: &str,
         creating: impl Future<Output = Result<String, EngineError>>,
     ) -> Result<Self, EngineError> {
-        let (name, volumes) = (&launch.name, volumes::named(&launch.settings));
+        let (name, volumes) = (&launch.name, launch.volumes.clone());
         let mut labels = launch.labels.iter();
         let run = labels.find(|(label, _)| label == LABEL_RUN);
         let run = run.map(|(_, run)| run.clone()).unwrap_or_default();

@@ -263,8 +263,8 @@ fn command(target: &Target, config: Option<&Path>, local: &Path) -> Command {
         // Nothing is asked of a person, and no unknown host is trusted.
         "BatchMode=yes",
         "StrictHostKeyChecking=yes",
-        // Whatever the user's configuration says: nothing else is run, here or there, and
-        // the login is our own, so that it ends with us.
+        // Whatever the user's configuration says: no command comes with the login, here or
+        // there, and the login is our own, so that it ends with us.
         "PermitLocalCommand=no",
         "RemoteCommand=none",
         "ControlMaster=no",

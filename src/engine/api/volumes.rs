@@ -13,18 +13,8 @@ use bollard::errors::Error;
 use bollard::query_parameters::{ListVolumesOptionsBuilder, RemoveVolumeOptions};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
-use tki_evidence::settings::{BindKind, Settings};
 
-/// Names of volumes that go with a container.
-pub fn named(settings: &Settings) -> Vec<String> {
-    let binds = settings.binds.iter();
-    let volumes = binds.filter(|bind| bind.kind == BindKind::Volume && !bind.source.is_empty());
-    let names: BTreeSet<&String> = volumes.map(|bind| &bind.source).collect();
-    names.into_iter().cloned().collect()
-}
-
-/// Removes volumes of a container that is gone. One that another container of the run
-/// still has stays for that one to take along.
+/// Removes volumes of a container that is gone.
 pub fn let_go(api: &mut Api, names: &[String]) -> Result<(), EngineError> {
     if names.is_empty() {
         return Ok(());
@@ -84,17 +74,19 @@ pub async fn listed(docker: &Docker, run: Option<&str>) -> Result<Vec<Listed>, E
 }
 
 /// How often a volume is tried that an engine says is in use: it lets go a moment after it
-/// has told that the container is gone.
-const TRIES: usize = 5;
+/// has told that the container is gone, and on a busy host that moment is long.
+const TRIES: usize = 200;
 
 async fn remove_all(docker: &Docker, names: &[String]) -> Result<(), Error> {
     let options = None::<RemoveVolumeOptions>;
     for name in names {
-        for _ in 0..TRIES {
+        let mut tries = 0;
+        loop {
+            tries += 1;
             match docker.remove_volume(name, options.clone()).await {
                 Err(Error::DockerResponseServerError {
                     status_code: 409, ..
-                }) => tokio::time::sleep(Duration::from_millis(2)).await,
+                }) if tries < TRIES => tokio::time::sleep(Duration::from_millis(10)).await,
                 Ok(())
                 | Err(Error::DockerResponseServerError {
                     status_code: 404, ..
