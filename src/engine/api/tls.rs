@@ -131,7 +131,11 @@ impl Tls {
     /// Shakes hands over a connection.
     pub async fn shake(&self, stream: TcpStream) -> io::Result<Explained> {
         let shaken = self.connector.connect(self.name.clone(), stream).await;
-        shaken.map(Explained).map_err(explained)
+        let stream = shaken.map_err(|error| explained(error, self.is_known))?;
+        Ok(Explained {
+            stream,
+            is_known: self.is_known,
+        })
     }
 }
 
@@ -144,7 +148,7 @@ impl Explained {
             connection.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3)
                 && connection.tls13_tickets_received() == 0
         };
-        if !is_late(&self.0) {
+        if !is_late(&self.stream) {
             return Ok(());
         }
         let mut nothing = [0; 1];
@@ -157,7 +161,10 @@ impl Explained {
 }
 
 /// A connection whose errors say what is wrong with whose certificate.
-pub struct Explained(TlsStream<TcpStream>);
+pub struct Explained {
+    stream: TlsStream<TcpStream>,
+    is_known: bool,
+}
 
 impl AsyncRead for Explained {
     fn poll_read(
@@ -165,8 +172,8 @@ impl AsyncRead for Explained {
         context: &mut Context,
         buffer: &mut ReadBuf,
     ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.0).poll_read(context, buffer);
-        read.map_err(explained)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        read.map_err(|error| explained(error, self.is_known))
     }
 }
 
@@ -176,18 +183,18 @@ impl AsyncWrite for Explained {
         context: &mut Context,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.0).poll_write(context, bytes);
-        written.map_err(explained)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        written.map_err(|error| explained(error, self.is_known))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context).map_err(explained)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        flushed.map_err(|error| explained(error, self.is_known))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0)
-            .poll_shutdown(context)
-            .map_err(explained)
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        shut.map_err(|error| explained(error, self.is_known))
     }
 }
 
@@ -196,25 +203,27 @@ const _: fn() = || {
     is_duplex::<Explained>();
 };
 
-/// An error of TLS as a fault that says what to do; any other error as it is.
-fn explained(error: io::Error) -> io::Error {
+/// An error of TLS as a fault that says what to do; any other error as it is. `is_known` says
+/// whether we have shown a certificate.
+fn explained(error: io::Error, is_known: bool) -> io::Error {
     let inner = error.get_ref();
     let Some(tls) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
         return error;
     };
-    let (what, next) = in_words(tls);
+    let (what, next) = in_words(tls, is_known);
     Fault::Tls { what, next }.into()
 }
 
 /// What is wrong, and what to do about it.
-fn in_words(error: &rustls::Error) -> (String, &'static str) {
+fn in_words(error: &rustls::Error, is_known: bool) -> (String, &'static str) {
     use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage};
     const OURS: &str = "give a certificate that the engine's authority (its --tlscacert) signed, \
                         and its key: --tls-cert and --tls-key";
     const THEIRS: &str = "find out who listens there; if it is the engine, have it show a \
                           certificate that is good for that name and time";
     match error {
-        InvalidCertificate(CertificateError::UnknownIssuer) => (
+        // An authority that was not given may have the name of one that was.
+        InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => (
             "the engine's certificate was signed by an authority that was not given".into(),
             "find out who listens there; if it is the engine, give its authority with --tls-ca",
         ),
@@ -237,7 +246,10 @@ fn in_words(error: &rustls::Error) -> (String, &'static str) {
         AlertReceived(AlertDescription::CertificateRequired) => {
             ("the engine wants a certificate of ours".into(), OURS)
         }
-        // Before TLS 1.3 there was no word for a certificate that is missing.
+        // Docker has no other word for a certificate that is missing.
+        AlertReceived(AlertDescription::BadCertificate) if !is_known => {
+            ("the engine wants a certificate of ours".into(), OURS)
+        }
         AlertReceived(
             alert @ (AlertDescription::BadCertificate
             | AlertDescription::UnknownCA
