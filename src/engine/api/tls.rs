@@ -6,7 +6,7 @@
 
 use crate::engine::api::dial::{Duplex, Fault};
 use crate::engine::error::EngineError;
-use crate::files::read_bounded;
+use crate::files::{is_trusted, read_owned};
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -42,12 +42,16 @@ pub struct Files {
     pub cert: Option<PathBuf>,
     /// The key to it.
     pub key: Option<PathBuf>,
+    /// Those of another user than root and this one are refused.
+    pub only_ours: bool,
 }
 
 impl Files {
     /// None is named.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        [&self.ca, &self.cert, &self.key]
+            .iter()
+            .all(|path| path.is_none())
     }
 
     /// The files of a directory, under the names that Docker gives them. Only what is there
@@ -61,6 +65,48 @@ impl Files {
             ca: there("ca.pem"),
             cert: there("cert.pem"),
             key: there("key.pem"),
+            only_ours: false,
+        }
+    }
+
+    /// Every certificate of a file; at least one.
+    fn certificates(&self, path: &Path) -> Result<Vec<CertificateDer<'static>>, EngineError> {
+        let bytes = self.read(path)?;
+        let mut found = Vec::new();
+        for certificate in CertificateDer::pem_slice_iter(&bytes) {
+            found.push(certificate.map_err(|error| broken(path, &format!("not PEM: {error}")))?);
+            if found.len() > MOST_CERTIFICATES {
+                let why = format!("it has more than {MOST_CERTIFICATES} certificates");
+                return Err(broken(path, &why));
+            }
+        }
+        match found.is_empty() {
+            true => Err(broken(path, "it has no certificate in PEM")),
+            false => Ok(found),
+        }
+    }
+
+    /// The key of a file that nobody else can read: whoever has it commands the engine,
+    /// which is to be root on its host.
+    fn private_key(&self, path: &Path) -> Result<PrivateKeyDer<'static>, EngineError> {
+        let mode = std::fs::metadata(path).map(|found| found.permissions().mode());
+        if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+            return Err(EngineError::TlsFile {
+                what: format!("{}: others can use this key", path.display()),
+                next: format!("chmod 600 {}", path.display()),
+            });
+        }
+        let bytes = zeroize::Zeroizing::new(self.read(path)?);
+        PrivateKeyDer::from_pem_slice(&bytes)
+            .map_err(|_| broken(path, "it has no key in PEM that is not encrypted"))
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, EngineError> {
+        let read = read_owned(path, MOST_BYTES);
+        let (bytes, owner) = read.map_err(|error| broken(path, &error.to_string()))?;
+        match self.only_ours && !is_trusted(owner) {
+            true => Err(broken(path, &not_ours(owner))),
+            false => Ok(bytes),
         }
     }
 }
@@ -92,7 +138,7 @@ impl Tls {
             });
         };
         let mut roots = RootCertStore::empty();
-        for certificate in certificates(ca)? {
+        for certificate in files.certificates(ca)? {
             roots
                 .add(certificate)
                 .map_err(|error| broken(ca, &format!("not an authority's certificate: {error}")))?;
@@ -109,7 +155,7 @@ impl Tls {
         let config = match (&files.cert, &files.key) {
             (None, None) => builder.with_no_client_auth(),
             (Some(cert), Some(key)) => builder
-                .with_client_auth_cert(certificates(cert)?, private_key(key)?)
+                .with_client_auth_cert(files.certificates(cert)?, files.private_key(key)?)
                 .map_err(|error| {
                     let shown = cert.display();
                     broken(key, &format!("it does not go with {shown}: {error}"))
@@ -270,40 +316,9 @@ fn in_words(error: &rustls::Error, is_known: bool) -> (String, &'static str) {
     }
 }
 
-/// Every certificate of a file; at least one.
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, EngineError> {
-    let bytes = read(path)?;
-    let mut found = Vec::new();
-    for certificate in CertificateDer::pem_slice_iter(&bytes) {
-        found.push(certificate.map_err(|error| broken(path, &format!("not PEM: {error}")))?);
-        if found.len() > MOST_CERTIFICATES {
-            let why = format!("it has more than {MOST_CERTIFICATES} certificates");
-            return Err(broken(path, &why));
-        }
-    }
-    match found.is_empty() {
-        true => Err(broken(path, "it has no certificate in PEM")),
-        false => Ok(found),
-    }
-}
-
-/// The key of a file that nobody else can read: whoever has it commands the engine, which
-/// is to be root on its host.
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, EngineError> {
-    let mode = std::fs::metadata(path).map(|found| found.permissions().mode());
-    if mode.is_ok_and(|mode| mode & 0o077 != 0) {
-        return Err(EngineError::TlsFile {
-            what: format!("{}: others can use this key", path.display()),
-            next: format!("chmod 600 {}", path.display()),
-        });
-    }
-    let bytes = zeroize::Zeroizing::new(read(path)?);
-    PrivateKeyDer::from_pem_slice(&bytes)
-        .map_err(|_| broken(path, "it has no key in PEM that is not encrypted"))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, EngineError> {
-    read_bounded(path, MOST_BYTES).map_err(|error| broken(path, &error.to_string()))
+/// Why a file of this user's is refused.
+pub fn not_ours(owner: u32) -> String {
+    format!("it belongs to uid {owner}, who is neither root nor this user")
 }
 
 fn broken(path: &Path, why: &str) -> EngineError {
