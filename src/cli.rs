@@ -239,6 +239,7 @@ impl HostArgs {
                 ca: self.tls_ca.clone(),
                 cert: self.tls_cert.clone(),
                 key: self.tls_key.clone(),
+                only_ours: false,
             },
             ssh_config: self.ssh_config.clone(),
         }

@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Results are for others to read, whatever the umask is.
@@ -32,11 +33,23 @@ pub fn read_beside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Reads a file of at most `most` bytes; gives its owner too. Asking for the owner by the path
+/// would tell that of another file, if somebody exchanges them.
+pub fn read_owned(path: &Path, most: u64) -> io::Result<(Vec<u8>, u32)> {
+    let file = open(path, OFlags::empty())?;
+    let metadata = must_be_regular(&file)?;
+    let bytes = read_at_most(&file, metadata.len(), most)?;
+    Ok((bytes, metadata.uid()))
+}
+
 fn read(path: &Path, most: u64, flags: OFlags) -> io::Result<Vec<u8>> {
+    read_regular(&open(path, flags)?, most)
+}
+
+fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     // Not even opening may wait for somebody else, as it does for a pipe.
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file: File = rustix::fs::open(path, flags, Mode::empty())?.into();
-    read_regular(&file, most)
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
 /// Reads a file that must be a regular one.

@@ -27,6 +27,8 @@ mod neighbour;
 mod packet;
 /// Attesting on a real Podman, with a service of its own or one that runs.
 mod podman;
+/// Engines that are reached over TLS, through ssh and by Docker's contexts.
+mod remote;
 /// Docker rights alone: users, containers with the socket, volumes.
 mod rights;
 /// Reading seccomp profiles: lint, explain, derive.

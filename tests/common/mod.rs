@@ -9,10 +9,14 @@ use std::time::{Duration, Instant};
 
 /// The command line that evidence records, executed as it stands.
 pub mod by_hand;
+/// A certificate authority, run by openssl.
+pub mod certificates;
 /// Containers that are built to misbehave.
 pub mod impostor;
 /// Everything that a run could leave, before and after.
 pub mod listing;
+/// A network namespace with an address of its own.
+pub mod network;
 /// Podman, its services, and what they could leave behind.
 pub mod podman;
 /// A PostgreSQL server in a temporary directory.
@@ -59,6 +63,11 @@ pub fn isolated(program: &Path) -> Command {
         .env_remove("TF_BUILD")
         .env_remove("TEAMCITY_VERSION")
         .env_remove("DOCKER_HOST")
+        .env_remove("DOCKER_CONTEXT")
+        .env_remove("DOCKER_CONFIG")
+        .env_remove("DOCKER_CERT_PATH")
+        .env_remove("DOCKER_TLS")
+        .env_remove("DOCKER_TLS_VERIFY")
         .env_remove("CONTAINER_HOST")
         .env_remove("SOURCE_DATE_EPOCH")
         .stdin(Stdio::null());

@@ -1,10 +1,16 @@
 //! A Docker Engine in a temporary directory.
 
+use super::certificates::{Authority, Holder, Pair, Validity};
+use super::network::Network;
 use super::{docker, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+/// Docker's port for TLS.
+const TLS_PORT: u16 = 2376;
 
 /// An engine of our own: it may be killed, and nobody else uses it.
 pub struct PrivateEngine {
@@ -14,6 +20,8 @@ pub struct PrivateEngine {
     folder: PathBuf,
     /// Gone when the engine is.
     temporary: Option<tempfile::TempDir>,
+    /// Gone after it too.
+    network: Option<Network>,
 }
 
 impl PrivateEngine {
@@ -38,6 +46,37 @@ impl PrivateEngine {
             containerd: None,
             folder,
             temporary: Some(temporary),
+            network: None,
+        };
+        engine.wait();
+        engine
+    }
+
+    /// The same in a network namespace of its own, where it also listens at a port. It shows
+    /// a certificate for its address and for 127.0.0.1, and wants one of the same authority.
+    pub fn start_tls(authority: &Authority, validity: Validity) -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let network = Network::new();
+        let address = network.address();
+        let names = format!("IP:{address},IP:127.0.0.1");
+        let Pair { cert, key } = authority.issue("server", Holder::Server(&names), validity);
+        let option = |name: &str, path: &Path| format!("--{name}={}", path.display());
+        let more = [
+            format!("--host=tcp://{address}:{TLS_PORT}"),
+            "--tlsverify".to_owned(),
+            option("tlscacert", &authority.certificate()),
+            option("tlscert", &cert),
+            option("tlskey", &key),
+        ];
+        let more = more.each_ref().map(String::as_str);
+        let folder = temporary.path().to_owned();
+        let program = network.command("dockerd");
+        let engine = Self {
+            daemon: start(program, &folder, None, &more),
+            containerd: None,
+            folder,
+            temporary: Some(temporary),
+            network: Some(network),
         };
         engine.wait();
         engine
@@ -51,6 +90,7 @@ impl PrivateEngine {
             containerd: None,
             folder,
             temporary: None,
+            network: None,
         };
         engine.wait();
         engine
@@ -66,6 +106,7 @@ impl PrivateEngine {
             containerd: Some(containerd),
             folder,
             temporary: None,
+            network: None,
         };
         engine.wait();
         engine
@@ -95,6 +136,12 @@ impl PrivateEngine {
     /// The address for `--host`.
     pub fn host(&self) -> String {
         format!("unix://{}", self.socket().display())
+    }
+
+    /// Where it listens with TLS.
+    pub fn port(&self) -> SocketAddr {
+        let network = self.network.as_ref().expect("it has no port");
+        SocketAddr::from((network.address(), TLS_PORT))
     }
 
     /// `docker` on this engine; must succeed.
@@ -183,6 +230,10 @@ fn slow_runtime(folder: &Path) -> PathBuf {
 }
 
 fn daemon(folder: &Path, containerd: Option<&Path>, more: &[&str]) -> Child {
+    start(Command::new("dockerd"), folder, containerd, more)
+}
+
+fn start(mut command: Command, folder: &Path, containerd: Option<&Path>, more: &[&str]) -> Child {
     let path = |name: &str| folder.join(name).display().to_string();
     let runtimes = serde_json::json!({"slow": {"path": slow_runtime(folder)}});
     let configuration = serde_json::json!({"runtimes": runtimes}).to_string();
@@ -192,7 +243,6 @@ fn daemon(folder: &Path, containerd: Option<&Path>, more: &[&str]) -> Child {
         let _ = fs::remove_file(path(left));
     }
     let log = fs::File::create(path("log")).unwrap();
-    let mut command = Command::new("dockerd");
     if let Some(socket) = containerd {
         command.arg("--containerd").arg(socket);
     }
@@ -209,5 +259,8 @@ fn daemon(folder: &Path, containerd: Option<&Path>, more: &[&str]) -> Child {
         .stdout(Stdio::null())
         .stderr(log)
         .spawn()
-        .unwrap_or_else(|error| panic!("dockerd: {error}: install docker.io"))
+        .unwrap_or_else(|error| {
+            let program = command.get_program();
+            panic!("{program:?}: {error}: install docker.io (dockerd), util-linux (nsenter)")
+        })
 }

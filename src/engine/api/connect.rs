@@ -16,6 +16,9 @@ const LEAST_API_NAME: &str = "1.40";
 /// Seconds that a single request may take; the run's deadline is shorter.
 const REQUEST_SECONDS: u64 = 600;
 
+/// What an engine says, without TLS, at a port where it speaks TLS.
+const SPOKEN_TO_IN_THE_CLEAR: &str = "HTTP request to an HTTPS server";
+
 /// Connects and agrees on an API version.
 pub fn connect(driver: &mut Driver, address: &Address, host: &str) -> Result<Docker, EngineError> {
     // The client connects late and says little about why it failed.
@@ -57,6 +60,17 @@ pub fn connect(driver: &mut Driver, address: &Address, host: &str) -> Result<Doc
                 EngineError::Vanished { host, reason, .. } => {
                     EngineError::Unreachable { host, reason }
                 }
+                EngineError::Refused {
+                    host,
+                    status: 400,
+                    message,
+                    ..
+                } if message.contains(SPOKEN_TO_IN_THE_CLEAR) => EngineError::Tls {
+                    host,
+                    what: "it speaks TLS, and no authority is given for its certificate".into(),
+                    next: "name the authority with --tls-ca, and our own certificate with \
+                           --tls-cert and --tls-key",
+                },
                 other => other,
             }
         })

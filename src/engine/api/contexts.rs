@@ -3,14 +3,13 @@
 //! They say which engine gets orders as root and whose answers become evidence. What is
 //! chosen and cannot be read is therefore an error, and never the usual socket in its place.
 
-use crate::engine::api::tls::Files;
+use crate::engine::api::tls::{Files, not_ours};
 use crate::engine::error::EngineError;
-use crate::files::{is_trusted, read_bounded};
+use crate::files::{is_trusted, read_owned};
 use crate::report::text::printable;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tki_evidence::stamp::sha256_hex;
 
@@ -83,7 +82,7 @@ pub fn chosen(folder: &Path, wanted: Option<&str>) -> Result<Option<Context>, En
 /// The name of the context that the configuration says is in use.
 fn current(folder: &Path) -> Result<Option<String>, EngineError> {
     let path = folder.join("config.json");
-    let bytes = match read_bounded(&path, MOST_BYTES) {
+    let (bytes, owner) = match read_owned(&path, MOST_BYTES) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
@@ -97,7 +96,7 @@ fn current(folder: &Path) -> Result<Option<String>, EngineError> {
     match config.current.as_deref() {
         None | Some("" | DEFAULT) => Ok(None),
         Some(name) => {
-            must_be_ours(name, &path)?;
+            must_be_ours(name, &path, owner)?;
             Ok(config.current)
         }
     }
@@ -116,9 +115,9 @@ fn read(folder: &Path, name: &str) -> Result<Context, EngineError> {
     if name.len() > MOST_NAME {
         return Err(unusable(name, &path, "its name is too long"));
     }
-    let bytes = read_bounded(&path, MOST_BYTES)
-        .map_err(|error| unusable(name, &path, &error.to_string()))?;
-    must_be_ours(name, &path)?;
+    let (bytes, owner) =
+        read_owned(&path, MOST_BYTES).map_err(|error| unusable(name, &path, &error.to_string()))?;
+    must_be_ours(name, &path, owner)?;
     let meta: Meta = object(&bytes)
         .map_err(|error| unusable(name, &path, &format!("not a context: {error}")))?;
     if meta.name != name {
@@ -133,7 +132,11 @@ fn read(folder: &Path, name: &str) -> Result<Context, EngineError> {
     Ok(Context {
         name: name.to_owned(),
         host: engine.host,
-        tls: Files::in_folder(&folder.join("contexts/tls").join(id).join("docker")),
+        tls: Files {
+            // Nobody has named them, and who chooses the authority chooses the engine.
+            only_ours: true,
+            ..Files::in_folder(&folder.join("contexts/tls").join(id).join("docker"))
+        },
     })
 }
 
@@ -146,15 +149,10 @@ fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 }
 
 /// Another user could choose an engine of their own for root, whose home may be theirs.
-fn must_be_ours(name: &str, path: &Path) -> Result<(), EngineError> {
-    let uid = std::fs::metadata(path).map(|found| found.uid());
-    match uid {
-        Ok(uid) if is_trusted(uid) => Ok(()),
-        Ok(uid) => {
-            let why = format!("it belongs to uid {uid}, who is neither root nor this user");
-            Err(unusable(name, path, &why))
-        }
-        Err(error) => Err(unusable(name, path, &error.to_string())),
+fn must_be_ours(name: &str, path: &Path, owner: u32) -> Result<(), EngineError> {
+    match is_trusted(owner) {
+        true => Ok(()),
+        false => Err(unusable(name, path, &not_ours(owner))),
     }
 }
 

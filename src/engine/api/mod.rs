@@ -10,6 +10,7 @@ pub mod contexts;
 pub mod dial;
 pub mod endpoint;
 pub mod groups;
+pub mod login;
 pub mod meter;
 pub mod names;
 pub mod ours;

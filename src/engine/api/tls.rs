@@ -6,7 +6,7 @@
 
 use crate::engine::api::dial::{Duplex, Fault};
 use crate::engine::error::EngineError;
-use crate::files::read_bounded;
+use crate::files::{is_trusted, read_owned};
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -42,12 +42,16 @@ pub struct Files {
     pub cert: Option<PathBuf>,
     /// The key to it.
     pub key: Option<PathBuf>,
+    /// Those of another user than root and this one are refused.
+    pub only_ours: bool,
 }
 
 impl Files {
     /// None is named.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        [&self.ca, &self.cert, &self.key]
+            .iter()
+            .all(|path| path.is_none())
     }
 
     /// The files of a directory, under the names that Docker gives them. Only what is there
@@ -61,6 +65,48 @@ impl Files {
             ca: there("ca.pem"),
             cert: there("cert.pem"),
             key: there("key.pem"),
+            only_ours: false,
+        }
+    }
+
+    /// Every certificate of a file; at least one.
+    fn certificates(&self, path: &Path) -> Result<Vec<CertificateDer<'static>>, EngineError> {
+        let bytes = self.read(path)?;
+        let mut found = Vec::new();
+        for certificate in CertificateDer::pem_slice_iter(&bytes) {
+            found.push(certificate.map_err(|error| broken(path, &format!("not PEM: {error}")))?);
+            if found.len() > MOST_CERTIFICATES {
+                let why = format!("it has more than {MOST_CERTIFICATES} certificates");
+                return Err(broken(path, &why));
+            }
+        }
+        match found.is_empty() {
+            true => Err(broken(path, "it has no certificate in PEM")),
+            false => Ok(found),
+        }
+    }
+
+    /// The key of a file that nobody else can read: whoever has it commands the engine,
+    /// which is to be root on its host.
+    fn private_key(&self, path: &Path) -> Result<PrivateKeyDer<'static>, EngineError> {
+        let mode = std::fs::metadata(path).map(|found| found.permissions().mode());
+        if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+            return Err(EngineError::TlsFile {
+                what: format!("{}: others can use this key", path.display()),
+                next: format!("chmod 600 {}", path.display()),
+            });
+        }
+        let bytes = zeroize::Zeroizing::new(self.read(path)?);
+        PrivateKeyDer::from_pem_slice(&bytes)
+            .map_err(|_| broken(path, "it has no key in PEM that is not encrypted"))
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, EngineError> {
+        let read = read_owned(path, MOST_BYTES);
+        let (bytes, owner) = read.map_err(|error| broken(path, &error.to_string()))?;
+        match self.only_ours && !is_trusted(owner) {
+            true => Err(broken(path, &not_ours(owner))),
+            false => Ok(bytes),
         }
     }
 }
@@ -92,7 +138,7 @@ impl Tls {
             });
         };
         let mut roots = RootCertStore::empty();
-        for certificate in certificates(ca)? {
+        for certificate in files.certificates(ca)? {
             roots
                 .add(certificate)
                 .map_err(|error| broken(ca, &format!("not an authority's certificate: {error}")))?;
@@ -109,7 +155,7 @@ impl Tls {
         let config = match (&files.cert, &files.key) {
             (None, None) => builder.with_no_client_auth(),
             (Some(cert), Some(key)) => builder
-                .with_client_auth_cert(certificates(cert)?, private_key(key)?)
+                .with_client_auth_cert(files.certificates(cert)?, files.private_key(key)?)
                 .map_err(|error| {
                     let shown = cert.display();
                     broken(key, &format!("it does not go with {shown}: {error}"))
@@ -131,7 +177,11 @@ impl Tls {
     /// Shakes hands over a connection.
     pub async fn shake(&self, stream: TcpStream) -> io::Result<Explained> {
         let shaken = self.connector.connect(self.name.clone(), stream).await;
-        shaken.map(Explained).map_err(explained)
+        let stream = shaken.map_err(|error| explained(error, self.is_known))?;
+        Ok(Explained {
+            stream,
+            is_known: self.is_known,
+        })
     }
 }
 
@@ -144,7 +194,7 @@ impl Explained {
             connection.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3)
                 && connection.tls13_tickets_received() == 0
         };
-        if !is_late(&self.0) {
+        if !is_late(&self.stream) {
             return Ok(());
         }
         let mut nothing = [0; 1];
@@ -157,7 +207,10 @@ impl Explained {
 }
 
 /// A connection whose errors say what is wrong with whose certificate.
-pub struct Explained(TlsStream<TcpStream>);
+pub struct Explained {
+    stream: TlsStream<TcpStream>,
+    is_known: bool,
+}
 
 impl AsyncRead for Explained {
     fn poll_read(
@@ -165,8 +218,8 @@ impl AsyncRead for Explained {
         context: &mut Context,
         buffer: &mut ReadBuf,
     ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.0).poll_read(context, buffer);
-        read.map_err(explained)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        read.map_err(|error| explained(error, self.is_known))
     }
 }
 
@@ -176,18 +229,18 @@ impl AsyncWrite for Explained {
         context: &mut Context,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.0).poll_write(context, bytes);
-        written.map_err(explained)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        written.map_err(|error| explained(error, self.is_known))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context).map_err(explained)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        flushed.map_err(|error| explained(error, self.is_known))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0)
-            .poll_shutdown(context)
-            .map_err(explained)
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        shut.map_err(|error| explained(error, self.is_known))
     }
 }
 
@@ -196,25 +249,27 @@ const _: fn() = || {
     is_duplex::<Explained>();
 };
 
-/// An error of TLS as a fault that says what to do; any other error as it is.
-fn explained(error: io::Error) -> io::Error {
+/// An error of TLS as a fault that says what to do; any other error as it is. `is_known` says
+/// whether we have shown a certificate.
+fn explained(error: io::Error, is_known: bool) -> io::Error {
     let inner = error.get_ref();
     let Some(tls) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
         return error;
     };
-    let (what, next) = in_words(tls);
+    let (what, next) = in_words(tls, is_known);
     Fault::Tls { what, next }.into()
 }
 
 /// What is wrong, and what to do about it.
-fn in_words(error: &rustls::Error) -> (String, &'static str) {
+fn in_words(error: &rustls::Error, is_known: bool) -> (String, &'static str) {
     use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage};
     const OURS: &str = "give a certificate that the engine's authority (its --tlscacert) signed, \
                         and its key: --tls-cert and --tls-key";
     const THEIRS: &str = "find out who listens there; if it is the engine, have it show a \
                           certificate that is good for that name and time";
     match error {
-        InvalidCertificate(CertificateError::UnknownIssuer) => (
+        // An authority that was not given may have the name of one that was.
+        InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => (
             "the engine's certificate was signed by an authority that was not given".into(),
             "find out who listens there; if it is the engine, give its authority with --tls-ca",
         ),
@@ -237,7 +292,10 @@ fn in_words(error: &rustls::Error) -> (String, &'static str) {
         AlertReceived(AlertDescription::CertificateRequired) => {
             ("the engine wants a certificate of ours".into(), OURS)
         }
-        // Before TLS 1.3 there was no word for a certificate that is missing.
+        // Docker has no other word for a certificate that is missing.
+        AlertReceived(AlertDescription::BadCertificate) if !is_known => {
+            ("the engine wants a certificate of ours".into(), OURS)
+        }
         AlertReceived(
             alert @ (AlertDescription::BadCertificate
             | AlertDescription::UnknownCA
@@ -258,40 +316,9 @@ fn in_words(error: &rustls::Error) -> (String, &'static str) {
     }
 }
 
-/// Every certificate of a file; at least one.
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, EngineError> {
-    let bytes = read(path)?;
-    let mut found = Vec::new();
-    for certificate in CertificateDer::pem_slice_iter(&bytes) {
-        found.push(certificate.map_err(|error| broken(path, &format!("not PEM: {error}")))?);
-        if found.len() > MOST_CERTIFICATES {
-            let why = format!("it has more than {MOST_CERTIFICATES} certificates");
-            return Err(broken(path, &why));
-        }
-    }
-    match found.is_empty() {
-        true => Err(broken(path, "it has no certificate in PEM")),
-        false => Ok(found),
-    }
-}
-
-/// The key of a file that nobody else can read: whoever has it commands the engine, which
-/// is to be root on its host.
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, EngineError> {
-    let mode = std::fs::metadata(path).map(|found| found.permissions().mode());
-    if mode.is_ok_and(|mode| mode & 0o077 != 0) {
-        return Err(EngineError::TlsFile {
-            what: format!("{}: others can use this key", path.display()),
-            next: format!("chmod 600 {}", path.display()),
-        });
-    }
-    let bytes = zeroize::Zeroizing::new(read(path)?);
-    PrivateKeyDer::from_pem_slice(&bytes)
-        .map_err(|_| broken(path, "it has no key in PEM that is not encrypted"))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, EngineError> {
-    read_bounded(path, MOST_BYTES).map_err(|error| broken(path, &error.to_string()))
+/// Why a file of this user's is refused.
+pub fn not_ours(owner: u32) -> String {
+    format!("it belongs to uid {owner}, who is neither root nor this user")
 }
 
 fn broken(path: &Path, why: &str) -> EngineError {

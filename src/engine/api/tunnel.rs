@@ -12,20 +12,19 @@
 use crate::attest::scratch;
 use crate::engine::api::address::Target;
 use crate::engine::api::dial::Fault;
+use crate::engine::api::login::Login;
 use crate::engine::error::EngineError;
-use crate::engine::process::{find_program, search_path, wait_at_most};
+use crate::engine::process::{find_program, search_path};
 use crate::files::Stage;
-use crate::report::text::printable;
 use rustix::fs::{Mode, OFlags, openat};
-use rustix::process::{Pid, Signal, kill_process};
-use std::io::{self, ErrorKind, Read};
+use rustix::process::Signal;
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -40,11 +39,11 @@ const LONGEST: usize = 100;
 /// How often to look whether `ssh` listens.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How long `ssh` may take to end when it is asked to.
-const GRACE: Duration = Duration::from_secs(2);
-
-/// The most bytes of what `ssh` says that are kept.
-const MOST_SAID: usize = 4096;
+/// An option that keeps `ssh` from going on in the background, where it would outlive us, and
+/// the beginning of what an `ssh` says that cannot do so anyway (before OpenSSH 8.7).
+const STAYS: &str = "ForkAfterAuthentication=no";
+const ALWAYS_STAYS: &str =
+    "command-line: line 0: Bad configuration option: forkafterauthentication";
 
 /// A running `ssh`; ended when dropped.
 #[derive(Debug)]
@@ -52,22 +51,26 @@ pub struct Tunnel {
     shown: String,
     /// The socket, without a name.
     socket: OwnedFd,
-    running: Running,
-}
-
-/// The process, and what it said.
-#[derive(Debug)]
-struct Running {
-    child: Mutex<Child>,
-    said: Arc<Mutex<Vec<u8>>>,
-    /// Tells its keeper to go.
-    _keeper: Sender<()>,
+    login: Login,
 }
 
 impl Tunnel {
     /// Logs in, and waits until `ssh` listens: the caller has a deadline. `config` stands in
     /// for the user's own configuration of `ssh`.
     pub async fn open(target: &Target, config: Option<&Path>) -> Result<Self, EngineError> {
+        match Self::open_with(target, config, &[STAYS]).await {
+            Err(EngineError::Ssh { said, .. }) if said.starts_with(ALWAYS_STAYS) => {
+                Self::open_with(target, config, &[]).await
+            }
+            other => other,
+        }
+    }
+
+    async fn open_with(
+        target: &Target,
+        config: Option<&Path>,
+        more: &[&str],
+    ) -> Result<Self, EngineError> {
         let shown = target.shown();
         let failed = |error: io::Error| EngineError::Unreachable {
             host: target.shown(),
@@ -76,15 +79,15 @@ impl Tunnel {
         let parent = scratch::parent().map_err(failed)?;
         let stage = Stage::new(&parent, "tki-attest-").map_err(failed)?;
         let local = plain_path(&stage);
-        let running = Running::start(command(target, config, &local)).map_err(failed)?;
+        let login = Login::start(command(target, config, more, &local)).map_err(failed)?;
         let socket = loop {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match openat(stage.folder(), NAME, flags, Mode::empty()) {
                 Ok(socket) => break socket,
-                Err(_) if running.has_ended() => {
+                Err(_) if login.has_ended() => {
                     return Err(EngineError::Ssh {
                         host: shown,
-                        said: running.last_words(),
+                        said: login.last_words(),
                     });
                 }
                 Err(_) => tokio::time::sleep(LOOK).await,
@@ -93,7 +96,7 @@ impl Tunnel {
         Ok(Self {
             shown,
             socket,
-            running,
+            login,
         })
     }
 
@@ -105,12 +108,14 @@ impl Tunnel {
     /// A connection to the engine.
     pub async fn connect(self: &Arc<Self>) -> io::Result<Channel> {
         let path = format!("/proc/self/fd/{}", self.socket.as_raw_fd());
+        let heard = self.login.heard();
         loop {
             match UnixStream::connect(&path).await {
                 Ok(stream) => {
                     return Ok(Channel {
                         stream,
                         tunnel: Arc::clone(self),
+                        heard,
                         has_answered: false,
                     });
                 }
@@ -119,118 +124,21 @@ impl Tunnel {
                     if matches!(
                         error.kind(),
                         ErrorKind::WouldBlock | ErrorKind::ConnectionRefused
-                    ) && !self.running.has_ended() =>
+                    ) && !self.login.has_ended() =>
                 {
                     tokio::time::sleep(LOOK).await;
                 }
-                Err(_) => return Err(self.fault()),
+                Err(_) => return Err(self.fault(heard)),
             }
         }
     }
 
-    fn fault(&self) -> io::Error {
+    /// Why a connection came to nothing, before which so many bytes had been heard.
+    fn fault(&self, heard: usize) -> io::Error {
         Fault::Ssh {
-            said: self.running.last_words(),
+            said: self.login.next_words(heard),
         }
         .into()
-    }
-}
-
-impl Running {
-    /// Starts it. The kernel takes the end of the thread that starts a process for the end
-    /// of its parent, so that thread stays for as long as the process.
-    fn start(command: Command) -> io::Result<Self> {
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let (keeper, ended) = channel();
-        let (started, result) = channel();
-        let heard = Arc::clone(&said);
-        std::thread::spawn(move || keep(command, &started, &heard, &ended));
-        let gone = |_| io::Error::other("its keeper panicked");
-        let child = result.recv().map_err(gone)??;
-        Ok(Self {
-            child: Mutex::new(child),
-            said,
-            _keeper: keeper,
-        })
-    }
-
-    fn has_ended(&self) -> bool {
-        !matches!(lock(&self.child).try_wait(), Ok(None))
-    }
-
-    /// What it said, cut and without terminal escapes.
-    fn last_words(&self) -> String {
-        let ended = self.has_ended();
-        let said = lock(&self.said);
-        let text = String::from_utf8_lossy(&said);
-        let lines: Vec<&str> = text.split(['\r', '\n']).map(str::trim).collect();
-        let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
-        match (lines.is_empty(), ended) {
-            (false, _) => printable(&lines.join("; "), 600),
-            (true, true) => "ssh ended without a word".into(),
-            (true, false) => "the connection was closed over there".into(),
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let mut child = lock(&self.child);
-        if let Ok(None) = child.try_wait() {
-            // It has not been waited for, so its number is nobody else's.
-            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            if wait_at_most(&mut child, GRACE).is_none() {
-                let _ = child.kill();
-                let _ = child.wait();
-            }
-        }
-    }
-}
-
-/// A poisoned lock holds what it held.
-fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
-    held.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Starts `ssh`, hears what it says, and stays until it is not needed any more.
-fn keep(
-    mut command: Command,
-    started: &Sender<io::Result<Child>>,
-    said: &Mutex<Vec<u8>>,
-    ended: &Receiver<()>,
-) {
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) => return drop(started.send(Err(error))),
-    };
-    let stderr = child.stderr.take();
-    if let Err(unsent) = started.send(Ok(child)) {
-        // Nobody waits for it any more.
-        if let Ok(mut child) = unsent.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        return;
-    }
-    if let Some(stderr) = stderr {
-        hear(stderr, said);
-    }
-    let _ = ended.recv();
-}
-
-/// Keeps the first of what is said, and lets the rest go by.
-fn hear(mut stderr: ChildStderr, said: &Mutex<Vec<u8>>) {
-    let mut piece = [0; 1024];
-    loop {
-        match stderr.read(&mut piece) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Ok(0) | Err(_) => return,
-            Ok(count) => {
-                let mut said = lock(said);
-                let room = MOST_SAID.saturating_sub(said.len()).min(count);
-                said.extend_from_slice(&piece[..room]);
-            }
-        }
     }
 }
 
@@ -255,11 +163,11 @@ fn plain_path(stage: &Stage) -> PathBuf {
     }
 }
 
-fn command(target: &Target, config: Option<&Path>, local: &Path) -> Command {
+fn command(target: &Target, config: Option<&Path>, more: &[&str], local: &Path) -> Command {
     // Without an absolute path, the working directory could have the program.
     let mut command = Command::new(find_program("ssh").unwrap_or_else(|| "/usr/bin/ssh".into()));
     command.env("PATH", search_path());
-    for option in [
+    let options = [
         // Nothing is asked of a person, and no unknown host is trusted.
         "BatchMode=yes",
         "StrictHostKeyChecking=yes",
@@ -277,7 +185,8 @@ fn command(target: &Target, config: Option<&Path>, local: &Path) -> Command {
         "ExitOnForwardFailure=yes",
         "ServerAliveInterval=15",
         "LogLevel=INFO",
-    ] {
+    ];
+    for option in options.iter().chain(more) {
         command.args(["-o", option]);
     }
     if let Some(file) = config {
@@ -317,6 +226,8 @@ fn command(target: &Target, config: Option<&Path>, local: &Path) -> Command {
 pub struct Channel {
     stream: UnixStream,
     tunnel: Arc<Tunnel>,
+    /// So many bytes `ssh` had said before.
+    heard: usize,
     has_answered: bool,
 }
 
@@ -332,7 +243,7 @@ impl AsyncRead for Channel {
             && !self.has_answered
         {
             if result.is_err() || buffer.filled().len() == before {
-                return Poll::Ready(Err(self.tunnel.fault()));
+                return Poll::Ready(Err(self.tunnel.fault(self.heard)));
             }
             self.has_answered = true;
         }
@@ -348,7 +259,9 @@ impl AsyncWrite for Channel {
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         match written {
-            Poll::Ready(Err(_)) if !self.has_answered => Poll::Ready(Err(self.tunnel.fault())),
+            Poll::Ready(Err(_)) if !self.has_answered => {
+                Poll::Ready(Err(self.tunnel.fault(self.heard)))
+            }
             other => other,
         }
     }
