@@ -114,7 +114,7 @@ fn the_host_the_engine_and_the_inspector_agree() {
 /// without a view. The run goes on, the evidence says so and verify repeats it.
 #[test]
 fn without_a_view_from_outside_the_evidence_says_so() {
-    let _engine = shared_engine();
+    let _engine = whole_engine();
     let out = tempfile::tempdir().unwrap();
     let proxy = Proxy::with(|request| match request.is_inspect() {
         true => Reaction::Rewrite(|answer| answer["State"]["Pid"] = 0.into()),

@@ -140,7 +140,7 @@ fn meddle(at: Which, how: &[&str], out: &Path) -> Said {
 
 #[test]
 fn a_container_that_is_killed_from_outside_is_no_proof() {
-    let _engine = shared_engine();
+    let _engine = whole_engine();
     let out = tempfile::tempdir().unwrap();
     for how in [&["kill"][..], &["rm", "-f"], &["stop", "-t", "0"]] {
         let said = meddle(|request| request.is_inspect(), how, out.path());
