@@ -8,6 +8,7 @@ use crate::attest::outside;
 use crate::attest::scratch;
 use crate::attest::sides::{Maker, Sides};
 use crate::described::names::{self, NAME_PREFIX};
+use crate::engine::contract::Volume;
 use crate::engine::gate::Doorway;
 use crate::engine::gate::GateChoice;
 use crate::engine::{Configured, Ended, Engine, EngineError, GateKind, Launch, Session};
@@ -151,7 +152,11 @@ fn attempt(
         Some(control) => format!("{}-{control}", job.run_id),
     };
     let limits = relax::limits(job.relaxations, job.profile.limits);
-    let mut sides = Sides::new(&name, &limits, job.maker, job.janitor)?;
+    let input = match has_own_input(job.relaxations) {
+        true => &name,
+        false => job.run_id,
+    };
+    let mut sides = Sides::new(&name, input, &limits, job.maker, job.janitor)?;
     let binds = sides.binds(&job.profile.limits);
     let mut wanted = settings::settings(job.profile, binds, job.swap_limit);
     settings::do_without(&mut wanted, job.lacks);
@@ -281,6 +286,32 @@ fn seccomp(job: &Job) -> Result<String, Failure> {
     }
 }
 
+/// It can write to /in, or finds something else there. All others see the same, and change
+/// nothing.
+fn has_own_input(relaxations: &[Relaxation]) -> bool {
+    let others = [
+        Relaxation::InWritable,
+        Relaxation::DecoySocket,
+        Relaxation::SuidDecoy,
+    ];
+    relaxations.iter().any(|one| others.contains(one))
+}
+
+/// The volume that is made for a container: the run's own, which its controls have too, or
+/// that of a control which writes to it. Those that a neighbour fills are the neighbour's.
+fn volumes(job: &Job, sides: &Sides) -> Vec<Volume> {
+    let is_made = match job.control {
+        None => true,
+        Some(control) => has_own_input(job.relaxations) && !neighbour::fills(control),
+    };
+    let made = sides.volume().filter(|_| is_made);
+    let volume = |name| Volume {
+        name,
+        goes_along: job.control.is_some(),
+    };
+    made.map(volume).into_iter().collect()
+}
+
 fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Sides) -> Launch {
     let role = job.control.map_or("probe", |_| "control");
     Launch {
@@ -291,11 +322,7 @@ fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Si
         settings,
         seccomp,
         scratch: sides.scratch().map(|scratch| scratch.base().to_owned()),
-        volumes: match job.control.is_some_and(neighbour::fills) {
-            // The neighbour had it first, and has it last.
-            true => Vec::new(),
-            false => sides.volume().into_iter().collect(),
-        },
+        volumes: volumes(job, sides),
         folder: scratch::beside(name),
         runtime: job.runtime.map(str::to_owned),
         gate: false,

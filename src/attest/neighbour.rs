@@ -9,6 +9,7 @@ use crate::attest::run::Connect;
 use crate::attest::scratch;
 use crate::attest::sides::{Maker, Sides};
 use crate::described::names::{self, NAME_PREFIX};
+use crate::engine::contract::Volume;
 use crate::engine::{Engine, Launch};
 use crate::failure::Failure;
 use crate::sandbox::settings::{self, do_without};
@@ -161,6 +162,7 @@ fn launch(template: &Job) -> Result<Launch, Failure> {
     let name = format!("{}-{NAME}", template.run_id);
     let sides = Sides::new(
         &name,
+        &name,
         &template.profile.limits,
         template.maker,
         template.janitor,
@@ -192,7 +194,12 @@ fn launch(template: &Job) -> Result<Launch, Failure> {
         settings,
         seccomp: String::new(),
         scratch: sides.scratch().map(|scratch| scratch.base().to_owned()),
-        volumes: vec![input, output],
+        volumes: [input, output]
+            .map(|name| Volume {
+                name,
+                goes_along: true,
+            })
+            .into(),
         folder: scratch::beside(&name),
         runtime: template.runtime.map(str::to_owned),
         gate: false,

@@ -10,7 +10,7 @@ use crate::attest::venue::Proofs;
 use crate::attest::whereabouts::Whereabouts;
 use crate::attest::{controls, outside, venue};
 use crate::clock;
-use crate::described::names;
+use crate::described::names::{self, NAME_PREFIX};
 use crate::engine::gate::GateChoice;
 use crate::engine::{Engine, EngineError, ImageNames};
 use crate::failure::Failure;
@@ -185,46 +185,54 @@ pub fn attest(
         true => calibrate::applicable(&facts.runtime.engine, &outcome.configured.settings),
         false => Vec::new(),
     };
-    let (outcome, controls, neighbour) = if whereabouts.elsewhere().is_some() {
-        // The host's namespaces cannot be seen. The container's are held against those of a
-        // neighbour, which is there before it.
-        let job = job(&by_engine);
-        let work = |beside: &Beside| {
-            beside.wait().as_ref().ok_or_else(neighbour::missing)?;
-            let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
-            let wanted = wanted(&outcome);
+    let mut observe = || {
+        if whereabouts.elsewhere().is_some() {
+            // The host's namespaces cannot be seen. The container's are held against those of a
+            // neighbour, which is there before it.
+            let job = job(&by_engine);
+            let work = |beside: &Beside| {
+                beside.wait().as_ref().ok_or_else(neighbour::missing)?;
+                let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
+                let wanted = wanted(&outcome);
+                if plan.controls {
+                    progress.stage("controls");
+                }
+                let controls = controls::run(connect, &job, &wanted, beside)?;
+                Ok((outcome, controls))
+            };
+            let ((outcome, controls), neighbour) = neighbour::beside(connect, &job, true, work)?;
+            Ok((outcome, controls, neighbour))
+        } else {
+            let first = container::run(engine.as_mut(), &job(&by_engine), Some(&mut *progress));
+            let (maker, outcome) = match first {
+                // What an engine cannot make, this tool can, where it has the right.
+                Err(failure) if failure.code == container::NO_VOLUMES => {
+                    progress.note(&failure.message);
+                    let why = printable(&failure.message, 300);
+                    let maker = instead.get_or_init(|| Maker::Launcher(why));
+                    let outcome =
+                        container::run(engine.as_mut(), &job(maker), Some(&mut *progress))?;
+                    (maker, outcome)
+                }
+                other => (&by_engine, other?),
+            };
+            let (job, wanted) = (job(maker), wanted(&outcome));
             if plan.controls {
                 progress.stage("controls");
             }
-            let controls = controls::run(connect, &job, &wanted, beside)?;
-            Ok((outcome, controls))
-        };
-        let ((outcome, controls), neighbour) = neighbour::beside(connect, &job, true, work)?;
-        (outcome, controls, neighbour)
-    } else {
-        let first = container::run(engine.as_mut(), &job(&by_engine), Some(&mut *progress));
-        let (maker, outcome) = match first {
-            // What an engine cannot make, this tool can, where it has the right.
-            Err(failure) if failure.code == container::NO_VOLUMES => {
-                progress.note(&failure.message);
-                let why = printable(&failure.message, 300);
-                let maker = instead.get_or_init(|| Maker::Launcher(why));
-                let outcome = container::run(engine.as_mut(), &job(maker), Some(&mut *progress))?;
-                (maker, outcome)
-            }
-            other => (&by_engine, other?),
-        };
-        let (job, wanted) = (job(maker), wanted(&outcome));
-        if plan.controls {
-            progress.stage("controls");
+            let is_needed = wanted
+                .iter()
+                .any(|control| neighbour::is_needed_by(control, maker));
+            let work = |beside: &Beside| controls::run(connect, &job, &wanted, beside);
+            let (controls, neighbour) = neighbour::beside(connect, &job, is_needed, work)?;
+            Ok((outcome, controls, neighbour))
         }
-        let is_needed = wanted
-            .iter()
-            .any(|control| neighbour::is_needed_by(control, maker));
-        let work = |beside: &Beside| controls::run(connect, &job, &wanted, beside);
-        let (controls, neighbour) = neighbour::beside(connect, &job, is_needed, work)?;
-        (outcome, controls, neighbour)
     };
+    let observed: Result<_, Failure> = observe();
+    // Whatever came of it: the controls had the run's /in, too.
+    let let_go = engine.let_go(&[format!("{NAME_PREFIX}{run_id}")]);
+    let (outcome, controls, neighbour) = observed?;
+    let_go?;
     // What the container was made with, not what the engine would have chosen.
     if let Some(used) = &outcome.configured.oci_runtime {
         facts.runtime.oci_runtime = used.clone();

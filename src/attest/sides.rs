@@ -46,6 +46,7 @@ pub enum Sides<'a> {
 /// container.
 #[derive(Debug)]
 pub struct Volumes<'a> {
+    name: String,
     input: String,
     backing: OutBacking,
     janitor: &'a Janitor,
@@ -54,15 +55,19 @@ pub struct Volumes<'a> {
 }
 
 impl<'a> Sides<'a> {
-    /// Those of the run or control that is called `name`.
+    /// Those of the run or control that is called `name`; if the engine makes them, /in is
+    /// the volume of the one that is called `input`.
     pub fn new(
         name: &str,
+        input: &str,
         limits: &Limits,
         maker: &Maker,
         janitor: &'a Janitor,
     ) -> Result<Self, Failure> {
         let Maker::Launcher(why) = maker else {
-            return Ok(Self::Engine(Volumes::new(name, limits, maker, janitor)));
+            return Ok(Self::Engine(Volumes::new(
+                name, input, limits, maker, janitor,
+            )));
         };
         let mut scratch = Scratch::new(name, limits, janitor)?;
         scratch.backing.maker = maker.name();
@@ -152,9 +157,10 @@ impl<'a> Sides<'a> {
 }
 
 impl<'a> Volumes<'a> {
-    fn new(name: &str, limits: &Limits, maker: &Maker, janitor: &'a Janitor) -> Self {
+    fn new(name: &str, input: &str, limits: &Limits, maker: &Maker, janitor: &'a Janitor) -> Self {
         Self {
-            input: format!("{NAME_PREFIX}{name}"),
+            name: name.to_owned(),
+            input: format!("{NAME_PREFIX}{input}"),
             backing: OutBacking {
                 kind: "tmpfs".into(),
                 reason: format!("noexec,nosuid,nodev,size={}", limits.out_bytes),
@@ -166,8 +172,7 @@ impl<'a> Volumes<'a> {
     }
 
     fn path(&self) -> PathBuf {
-        let name = self.input.strip_prefix(NAME_PREFIX).unwrap_or(&self.input);
-        scratch::beside(&format!("{name}-gate"))
+        scratch::beside(&format!("{}-gate", self.name))
     }
 
     fn folder(&mut self) -> std::io::Result<&crate::files::Folder> {

@@ -51,6 +51,12 @@ pub trait Engine: Send {
         false
     }
 
+    /// Removes volumes of a run whose containers are gone, by name. It is done even after a
+    /// deadline or a signal.
+    fn let_go(&mut self, _volumes: &[String]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// How an exec gate is put before a container here.
     fn gate_kind(&self) -> GateKind;
 
@@ -157,8 +163,8 @@ pub struct Launch {
     /// The directory on the host that holds what is bound, perhaps a mount of its own;
     /// none if the engine makes volumes.
     pub scratch: Option<PathBuf>,
-    /// Volumes of the engine's that are removed when the container is gone, by name.
-    pub volumes: Vec<String>,
+    /// Volumes of the engine's that are made for the container.
+    pub volumes: Vec<Volume>,
     /// A directory that the engine may make on the host if it needs one, until
     /// the container has started.
     pub folder: PathBuf,
@@ -166,6 +172,16 @@ pub struct Launch {
     pub runtime: Option<String>,
     /// Put an exec gate before the container.
     pub gate: bool,
+}
+
+/// A volume of the engine's that has a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// The name.
+    pub name: String,
+    /// It is removed when the container is gone. Otherwise further containers of the run
+    /// have it, and [`Engine::let_go`] removes it.
+    pub goes_along: bool,
 }
 
 /// What the engine says it set.

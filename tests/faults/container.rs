@@ -4,8 +4,7 @@ use crate::common::impostor::Impostor;
 use crate::common::proxy::{Gate, Proxy, Reaction, Which};
 use crate::common::traces::{Before, nothing_left, nothing_written};
 use crate::common::{
-    Said, docker, eventually, evidence_in, read_json, run, said, shared_engine, tool, verify,
-    whole_engine,
+    Said, docker, eventually, evidence_in, read_json, run, said, tool, verify, whole_engine,
 };
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -45,7 +45,9 @@ impl<'a> Container<'a> {
         request: &str,
         creating: impl Future<Output = Result<String, EngineError>>,
     ) -> Result<Self, EngineError> {
-        let (name, volumes) = (&launch.name, launch.volumes.clone());
+        let name = &launch.name;
+        let volumes = launch.volumes.iter().filter(|volume| volume.goes_along);
+        let volumes: Vec<String> = volumes.map(|volume| volume.name.clone()).collect();
         let mut labels = launch.labels.iter();
         let run = labels.find(|(label, _)| label == LABEL_RUN);
         let run = run.map(|(_, run)| run.clone()).unwrap_or_default();
@@ -65,7 +67,8 @@ impl<'a> Container<'a> {
                 return Err(error);
             }
             Err(error) => {
-                volumes::remove(api, &volumes);
+                // The engine may have made them before it refused. `clean` finds what is left.
+                let _ = volumes::let_go(api, &volumes);
                 return Err(error);
             }
         };
@@ -205,7 +208,7 @@ impl Drop for Container<'_> {
             self.attached = None;
             remove(self.api, self.maker, &self.id, &self.volumes, &self.run);
         } else {
-            volumes::remove(self.api, &self.volumes);
+            let _ = volumes::let_go(self.api, &self.volumes);
         }
     }
 }
@@ -226,7 +229,7 @@ fn remove(api: &mut Api, maker: Maker, id: &str, volumes: &[String], run: &str) 
             }
         }
     });
-    volumes::remove(api, volumes);
+    let _ = volumes::let_go(api, volumes);
     volumes::sweep(api, run);
     // An engine behind a port is another machine's as far as anybody knows.
     if api.host.starts_with("unix://") || maker == Maker::Podman {

@@ -46,6 +46,15 @@ pub enum Address {
     Ssh(Arc<Tunnel>),
 }
 
+/// Whoever listens at a unix socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// The user.
+    pub uid: u32,
+    /// The process that called listen(2), if it is in this process id namespace.
+    pub pid: Option<i32>,
+}
+
 /// Both directions of a connection.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -224,11 +233,11 @@ impl Address {
         }
     }
 
-    /// Connects and says nothing: gives the user who listens, if that can be known.
-    /// Errors call the engine `name`.
-    pub async fn knock(&self, name: &str) -> Result<Option<u32>, EngineError> {
+    /// Connects and says nothing: gives who listens, if that can be known. Errors call the
+    /// engine `name`.
+    pub async fn knock(&self, name: &str) -> Result<Option<Listener>, EngineError> {
         let knocked = match self {
-            Self::Unix(path) => open_socket(path).await.map(|(_, uid)| Some(uid)),
+            Self::Unix(path) => open_socket(path).await.map(|(_, listener)| Some(listener)),
             Self::Tcp {
                 host,
                 port,
@@ -305,7 +314,7 @@ async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 ///
 /// Whoever is at the other end is told what is to be done as root, and what it answers
 /// becomes evidence. Another user could answer anything.
-async fn open_socket(path: &Path) -> io::Result<(UnixStream, u32)> {
+async fn open_socket(path: &Path) -> io::Result<(UnixStream, Listener)> {
     let stream = loop {
         match UnixStream::connect(path).await {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -316,10 +325,14 @@ async fn open_socket(path: &Path) -> io::Result<(UnixStream, u32)> {
     };
     // The user of whoever called listen(2). Where systemd did that for the engine, it
     // is systemd's.
-    let listener = stream.peer_cred()?.uid();
+    let peer = stream.peer_cred()?;
+    let listener = Listener {
+        uid: peer.uid(),
+        pid: peer.pid(),
+    };
     // A program that gains privileges may have been started with somebody's socket.
     let owner = std::fs::metadata(path)?.uid();
-    for (what, uid) in [("what listens there", listener), ("the socket", owner)] {
+    for (what, uid) in [("what listens there", listener.uid), ("the socket", owner)] {
         if uid != 0 && uid != geteuid().as_raw() {
             return Err(Fault::Peer { what, uid }.into());
         }

@@ -3,9 +3,9 @@
 //! agrees. No engine removes a volume that a container has, and none is forced to.
 
 use crate::clock::parse_rfc3339;
-use crate::engine::api::Api;
 use crate::engine::api::names::{Run, is_id, run_of};
 use crate::engine::api::ours::{Labels, role, told};
+use crate::engine::api::{Api, connect};
 use crate::engine::contract::{LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use crate::engine::error::EngineError;
 use bollard::Docker;
@@ -14,25 +14,18 @@ use bollard::query_parameters::{ListVolumesOptionsBuilder, RemoveVolumeOptions};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-/// Removes volumes of a container that is gone.
+/// Removes volumes of containers that are gone, even after a deadline or a signal.
 pub fn let_go(api: &mut Api, names: &[String]) -> Result<(), EngineError> {
     if names.is_empty() {
         return Ok(());
     }
-    let docker = api.docker.clone();
-    api.call("DELETE /volumes", remove_all(&docker, names))
-}
-
-/// The same when something has gone wrong: nothing can be done about an engine that does
-/// not answer. `clean` finds what is left.
-pub fn remove(api: &mut Api, names: &[String]) {
-    if names.is_empty() {
-        return;
+    let (docker, request) = (api.docker.clone(), "DELETE /volumes");
+    match api.driver.run_clean_up(remove_all(&docker, names)) {
+        Some(removed) => removed.map_err(|error| connect::explain(&api.host, request, error)),
+        None => Err(EngineError::TimedOut {
+            request: request.into(),
+        }),
     }
-    let docker = api.docker.clone();
-    api.driver.run_clean_up(async {
-        let _ = remove_all(&docker, names).await;
-    });
 }
 
 /// Removes volumes of a run that have no name and that nobody has any more. An engine takes

@@ -110,6 +110,10 @@ impl Engine for DockerEngine {
         true
     }
 
+    fn let_go(&mut self, volumes: &[String]) -> Result<(), EngineError> {
+        volumes::let_go(&mut self.api, volumes)
+    }
+
     fn gate_kind(&self) -> GateKind {
         GateKind::Listener
     }

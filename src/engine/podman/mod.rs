@@ -96,9 +96,9 @@ impl PodmanEngine {
 impl Engine for PodmanEngine {
     fn look_around(&mut self, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let raw = &self.place.raw;
-        // Root can use every controller; whoever is not is told which. A socket that was found
-        // may lead to another machine.
-        let is_asked = self.place.rootless || !self.place.is_own();
+        // Root can use every controller; whoever is not is told which. What listens at a
+        // socket may lead to another machine. The question is a slow one.
+        let is_asked = self.place.rootless || !self.place.is_here;
         let host = async {
             match is_asked {
                 true => libpod::host(raw).await.map(Some),
@@ -171,6 +171,10 @@ impl Engine for PodmanEngine {
 
     fn makes_volumes(&self) -> bool {
         true
+    }
+
+    fn let_go(&mut self, volumes: &[String]) -> Result<(), EngineError> {
+        api_volumes::let_go(&mut self.api, volumes)
     }
 
     fn gate_kind(&self) -> GateKind {

@@ -8,8 +8,10 @@ use crate::engine::api::Api;
 use crate::engine::api::raw::Raw;
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
+use crate::engine::held::Held;
 use crate::engine::process::find_program;
 use crate::files::read_bounded;
+use rustix::process::Pid;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -31,6 +33,9 @@ pub struct Place {
     pub notes: Vec<String>,
     /// It runs without root.
     pub rootless: bool,
+    /// It is known to be this host's: it was started for the run, or is a process of the
+    /// program `podman` here, which makes its containers where it runs.
+    pub is_here: bool,
     /// What is still to end when everything else is over.
     pub monitors: Monitors,
     /// The groups in which Podman is to make those of containers, once it is known to need
@@ -114,14 +119,17 @@ impl Place {
             });
         };
         let raw = Raw::new(socket, host);
-        let owner = driver.run("connecting", raw.address.knock(host))?;
+        let listener = driver.run("connecting", raw.address.knock(host))?;
         let ping = driver.run("GET /_ping", libpod::ping(&raw));
         match ping {
             Ok(Some(ping)) => Ok(Self {
                 raw,
                 ping,
                 notes: Vec::new(),
-                rootless: owner != Some(0),
+                rootless: listener.is_none_or(|listener| listener.uid != 0),
+                is_here: listener
+                    .and_then(|listener| listener.pid)
+                    .is_some_and(is_podman),
                 monitors: Monitors::default(),
                 delegated: OnceLock::new(),
                 service: None,
@@ -163,6 +171,7 @@ impl Place {
                 ping,
                 notes,
                 rootless: !rustix::process::geteuid().is_root(),
+                is_here: true,
                 monitors: Monitors::default(),
                 delegated: OnceLock::new(),
                 service: Some(service),
@@ -172,11 +181,6 @@ impl Place {
             }
             _ => Err(service.explain()),
         }
-    }
-
-    /// The service was started for this run, and so is this host's.
-    pub fn is_own(&self) -> bool {
-        self.service.is_some()
     }
 
     /// Has the service see a directory as this process does.
@@ -192,6 +196,12 @@ impl Place {
             self.monitors.call_off();
         }
     }
+}
+
+/// The process is Podman's program, in this host's namespaces.
+fn is_podman(pid: i32) -> bool {
+    let held = Pid::from_raw(pid).and_then(Held::of);
+    held.is_some_and(|held| held.is_part(|name| name == "podman"))
 }
 
 fn variable(name: &str) -> Option<String> {

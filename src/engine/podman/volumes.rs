@@ -8,7 +8,6 @@ use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use hyper::Method;
 use serde_json::{Map, Value, json};
-use tki_evidence::settings::BindKind;
 
 /// Makes those that are not there.
 pub fn make(driver: &mut Driver, raw: &Raw, launch: &Launch) -> Result<(), EngineError> {
@@ -17,18 +16,13 @@ pub fn make(driver: &mut Driver, raw: &Raw, launch: &Launch) -> Result<(), Engin
         .iter()
         .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
-    let binds = launch.settings.binds.iter();
-    let volumes = binds.filter(|bind| bind.kind == BindKind::Volume && !bind.source.is_empty());
-    let mut names: Vec<&str> = volumes.map(|bind| bind.source.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
-        let body = json!({"Name": name, "Driver": "local", "Label": labels});
+    for volume in &launch.volumes {
+        let body = json!({"Name": volume.name, "Driver": "local", "Label": labels});
         let target = format!("{API}/volumes/create");
         let request = "POST /libpod/volumes/create";
         let asked = raw.ask(Method::POST, &target, Some(body.to_string().into()));
         match driver.run(request, asked) {
-            // The neighbour has it already.
+            // An earlier try to launch the same container has made it.
             Err(EngineError::Refused { status: 409, .. }) => {}
             Err(EngineError::Refused {
                 status: 500,
