@@ -264,10 +264,7 @@ pub fn texts<'a>(
     let profile = control.profile().unwrap_or(plain);
     let mut texts = Texts::new(&heard.raw, run, profile, sweeps);
     // Only then is it known to run beside the neighbour.
-    if control
-        .relaxations
-        .contains(&controls::Relaxation::Interface)
-    {
+    if control.relaxations.iter().any(|one| one.joins().is_some()) {
         texts.neighbour_namespaces = &run.neighbour_namespaces;
     }
     texts.marked = control.relaxations.contains(&controls::Relaxation::Marks);

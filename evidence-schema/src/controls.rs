@@ -88,9 +88,20 @@ const WITHOUT_SECCOMP: [&str; 15] = {
 const MAY_WITHOUT_SECCOMP: &[&str] = &["PR-MOUNT-1", "XP-ABI-I386", "XP-ABI-X32"];
 
 /// Where the engine makes volumes, the interfaces are a neighbour's, whose network
-/// namespace is joined.
-const MAY_WITHOUT_SECCOMP_AND_NETWORK: &[&str] =
-    &["PR-MOUNT-1", "XP-ABI-I386", "XP-ABI-X32", "XP-NS-FRESH"];
+/// namespace is joined; there is a unix socket in it.
+const MAY_WITHOUT_SECCOMP_AND_NETWORK: &[&str] = &[
+    "PR-MOUNT-1",
+    "XP-ABI-I386",
+    "XP-ABI-X32",
+    "XP-NS-ABSTRACT",
+    "XP-NS-FRESH",
+];
+
+/// Why some controls cannot be run on engines without a daemon.
+const NO_NEIGHBOUR: &[(&str, &str)] = &[
+    ("embedded", "there is no neighbour to join"),
+    ("bwrap", "there is no neighbour to join"),
+];
 
 /// Every control.
 pub const CONTROLS: &[Control] = &[
@@ -129,7 +140,27 @@ pub const CONTROLS: &[Control] = &[
         layers: &["namespace"],
         relaxations: &[Relaxation::Interface],
         must_flip: &["PR-NET-2"],
-        may_flip: &["XP-NS-FRESH"],
+        may_flip: &["XP-NS-ABSTRACT", "XP-NS-FRESH"],
+        ..PLAIN
+    },
+    Control {
+        name: "ipc",
+        relaxed: "the IPC namespace of a neighbour, which has shared memory",
+        layers: &["namespace"],
+        relaxations: &[Relaxation::JoinIpc],
+        must_flip: &["XP-NS-FRESH", "XP-NS-IPC"],
+        impossible_on: NO_NEIGHBOUR,
+        ..PLAIN
+    },
+    Control {
+        name: "processes",
+        relaxed: "the process id namespace of a neighbour",
+        layers: &["namespace"],
+        relaxations: &[Relaxation::JoinPid],
+        must_flip: &["XP-NS-FRESH", "XP-NS-PID"],
+        // Process 1 is the neighbour, whose root directory is closed to others.
+        blinds: &["XP-FS-REOPEN"],
+        impossible_on: NO_NEIGHBOUR,
         ..PLAIN
     },
     Control {

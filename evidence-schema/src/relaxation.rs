@@ -9,6 +9,10 @@ pub enum Relaxation {
     SeccompOff,
     /// A pair of virtual interfaces that lead to each other, with an address.
     Interface,
+    /// The IPC namespace of the neighbour, which has shared memory.
+    JoinIpc,
+    /// The process id namespace of the neighbour.
+    JoinPid,
     /// The root file system is writable.
     RootfsWritable,
     /// /in is writable.
@@ -59,6 +63,18 @@ pub enum Relaxation {
     CpuQuota,
     /// The inspector does not stack its own filter.
     LockOff,
+}
+
+impl Relaxation {
+    /// The kind of namespace that is the neighbour's, where there is one.
+    pub fn joins(self) -> Option<&'static str> {
+        match self {
+            Self::Interface => Some("net"),
+            Self::JoinIpc => Some("ipc"),
+            Self::JoinPid => Some("pid"),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(feature = "std")]
@@ -179,6 +195,8 @@ mod on_settings {
             Relaxation::Interface if volume(settings).is_some() => {
                 settings.network = format!("container:{}", names.neighbour);
             }
+            Relaxation::JoinIpc => settings.ipc = format!("container:{}", names.neighbour),
+            Relaxation::JoinPid => settings.pid = format!("container:{}", names.neighbour),
             Relaxation::OutSize => settings.binds.iter_mut().for_each(enlarge_volume),
             Relaxation::Interface
             | Relaxation::DecoySocket
@@ -238,8 +256,10 @@ mod on_settings {
                 }
             }
         }
-        if out.network.strip_prefix("container:") == Some(names.neighbour) {
-            out.network = format!("container:{}", SAME.neighbour);
+        for mode in [&mut out.network, &mut out.ipc, &mut out.pid] {
+            if mode.strip_prefix("container:") == Some(names.neighbour) {
+                *mode = format!("container:{}", SAME.neighbour);
+            }
         }
         if out.seccomp == names.marked {
             out.seccomp = SAME.marked.into();

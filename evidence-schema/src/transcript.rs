@@ -137,7 +137,7 @@ impl Heard {
 
 /// Invariants of the sandbox by the names and in the order of the inspector's
 /// self-check, and whether they hold by these texts.
-fn invariants(texts: &Texts) -> [(&'static str, Option<bool>); 7] {
+fn invariants(texts: &Texts) -> [(&'static str, Option<bool>); 8] {
     let raw = texts.raw;
     let (table, devices, status) = (&raw.mountinfo, &raw.proc_net_dev, &raw.proc_self_status);
     let mounts = texts.mounts().unwrap_or_default();
@@ -153,6 +153,7 @@ fn invariants(texts: &Texts) -> [(&'static str, Option<bool>); 7] {
     let mut sets = facts::CAPABILITY_SETS.iter();
     let alone = facts::interfaces(devices) == ["lo"];
     [
+        ("pid-1", shown(field("Pid") == Some("1"))),
         ("in-read-only", read_only("/in")),
         ("rootfs-read-only", read_only("/")),
         ("network-none", (!devices.is_empty()).then_some(alone)),

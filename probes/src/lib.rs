@@ -24,6 +24,8 @@ pub mod selfcheck;
 pub mod sys;
 pub mod walk;
 
+use conversation::Place;
+
 /// Exit status of a program that was executed although it should not have
 /// been. Above every errno, so that a child can report either.
 pub const EXEC_MARKER_STATUS: i32 = 200;
@@ -36,8 +38,12 @@ pub const OWN_PATH: &core::ffi::CStr = c"/tki-inspector";
 pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u8]]) -> i32 {
     match arguments.next() {
         Some(b"probe") => match (arguments.next(), arguments.next()) {
-            (file, None) => conversation::probe(file, environment),
+            (file, None) => conversation::probe(file, environment, Place::Own),
             _ => usage(),
+        },
+        Some(b"guest") => match arguments.next() {
+            None => conversation::probe(None, environment, Place::Joined),
+            Some(_) => usage(),
         },
         Some(b"neighbour") => match arguments.next() {
             None => neighbour::furnish_and_wait(),
@@ -58,7 +64,7 @@ pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u
 fn usage() -> i32 {
     io::print(
         2,
-        "usage: tki-inspector probe [FILE] | neighbour | version\n\
+        "usage: tki-inspector probe [FILE] | guest | neighbour | version\n\
          Runs only inside the sandbox that tki-attest launches. The challenge is read from\n\
          standard input, or from FILE where nobody can speak to it.\n",
     );

@@ -1,9 +1,9 @@
 //! The neighbour: a container of its own beside the controls, with what two of them are
-//! to show to their probes. Its network namespace holds an interface, and its two volumes
-//! hold a decoy each. It greets when all of it is there, says which namespaces it is in, and
+//! to show to their probes. Its network namespace holds an interface and a socket, its IPC
+//! namespace shared memory, and its two volumes hold a decoy each. It greets when all of it is there, says which namespaces it is in, and
 //! goes when its standard input is closed.
 
-use crate::conversation::{self, BLOCKED, DONE, Output};
+use crate::conversation::{self, BLOCKED, DONE, Output, Place};
 use crate::information;
 use crate::io;
 use crate::sys::{self, Errno, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, POLLIN, PollFd, Result};
@@ -21,7 +21,7 @@ type Failed = (String, Errno);
 
 /// Furnishes the namespace and the volumes, greets, waits, and returns the exit status.
 pub fn furnish_and_wait() -> i32 {
-    let missing = match conversation::admitted() {
+    let missing = match conversation::admitted(Place::Own) {
         Ok(missing) => missing,
         Err(status) => return status,
     };
@@ -44,6 +44,8 @@ type Step = (&'static str, fn() -> Result<()>);
 
 /// What is made in the volumes, in this order.
 const STEPS: &[Step] = &[
+    ("make a unix socket", make_unix_socket),
+    ("make shared memory", || sys::shared_memory(4096).map(drop)),
     ("open /in to everybody", || open_to_everybody(c"/in")),
     ("open /out to everybody", || open_to_everybody(c"/out")),
     ("write /in/tki-probe-target", || {
@@ -82,6 +84,14 @@ fn make_interface() -> core::result::Result<(), Failed> {
         let step = format!("put an interface here ({})", refusal.step);
         (step, Errno(refusal.errno))
     })
+}
+
+/// A socket that leads nowhere, which whoever is in this network namespace sees. It stays
+/// open for as long as the neighbour is there.
+fn make_unix_socket() -> Result<()> {
+    const AF_UNIX: usize = 1;
+    const SOCK_DGRAM: usize = 2;
+    sys::socket(AF_UNIX, SOCK_DGRAM, 0).map(drop)
 }
 
 /// Opens a directory's mode. One that is open already may be somebody else's, whose mode

@@ -30,7 +30,8 @@ const SANDBOX_IMAGE: Invariant = invariant(
     true,
     "the root file system is the tki-inspector image",
 );
-const PID_1: Invariant = invariant(
+/// What a control that joins a neighbour's namespace has to do without.
+pub const PID_1: Invariant = invariant(
     "pid-1",
     true,
     "the inspector is process 1 of its own namespace",

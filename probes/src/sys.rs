@@ -46,6 +46,7 @@ pub mod nr {
     pub const CLOSE: usize = 3;
     pub const MMAP: usize = 9;
     pub const MUNMAP: usize = 11;
+    pub const SHMGET: usize = 29;
     pub const SOCKET: usize = 41;
     pub const CONNECT: usize = 42;
     pub const CLONE: usize = 56;
@@ -257,6 +258,12 @@ pub fn mknod_null(path: &CStr) -> Result {
 pub fn mknod_socket(path: &CStr) -> Result {
     const S_IFSOCK: usize = 0o140000;
     call!(nr::MKNODAT, AT_FDCWD, text(path), S_IFSOCK | 0o600, 0)
+}
+
+/// Makes shared memory that whoever is in this IPC namespace sees. It goes with that.
+pub fn shared_memory(length: usize) -> Result {
+    const IPC_PRIVATE: usize = 0;
+    call!(nr::SHMGET, IPC_PRIVATE, length, 0o600)
 }
 
 /// A mapping that nothing points into yet.

@@ -297,6 +297,14 @@ fn has_own_input(relaxations: &[Relaxation]) -> bool {
     relaxations.iter().any(|one| others.contains(one))
 }
 
+/// What the inspector is told to be: process 1, or a guest among a neighbour's processes.
+fn errand(relaxations: &[Relaxation]) -> &'static str {
+    match relaxations.contains(&Relaxation::JoinPid) {
+        true => "guest",
+        false => "probe",
+    }
+}
+
 /// The volume that is made for a container: the run's own, which its controls have too, or
 /// that of a control which writes to it. Those that a neighbour fills are the neighbour's.
 fn volumes(job: &Job, sides: &Sides) -> Vec<Volume> {
@@ -318,7 +326,7 @@ fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Si
         name: format!("{NAME_PREFIX}{name}"),
         labels: names::labels(job.run_id, role, job.nobodys_after),
         image: job.image_id.into(),
-        arguments: vec!["probe".into()],
+        arguments: vec![errand(job.relaxations).into()],
         settings,
         seccomp,
         scratch: sides.scratch().map(|scratch| scratch.base().to_owned()),

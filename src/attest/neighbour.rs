@@ -29,8 +29,10 @@ const LINES: usize = 2;
 const FILLED: [&str; 2] = ["engine-socket", "suid-file"];
 
 /// Relaxations that it has to do with.
-const RELAXATIONS: [Relaxation; 3] = [
+const RELAXATIONS: [Relaxation; 5] = [
     Relaxation::Interface,
+    Relaxation::JoinIpc,
+    Relaxation::JoinPid,
     Relaxation::DecoySocket,
     Relaxation::SuidDecoy,
 ];
@@ -171,6 +173,8 @@ fn launch(template: &Job) -> Result<Launch, Failure> {
         FILLED.map(|control| format!("{NAME_PREFIX}{}-{control}", template.run_id));
     let mut settings = Settings {
         user: "0:0".into(),
+        // Others may join it.
+        ipc: "shareable".into(),
         cap_add: vec!["NET_ADMIN".into()],
         seccomp: "default".into(),
         binds: vec![

@@ -135,6 +135,8 @@ pub struct State {
 #[serde(rename_all = "PascalCase")]
 struct HostConfig {
     network_mode: String,
+    ipc_mode: String,
+    pid_mode: String,
     userns_mode: String,
     privileged: bool,
     auto_remove: bool,
@@ -292,6 +294,15 @@ struct Pids {
     limit: i64,
 }
 
+/// A namespace by the path that the runtime was given, or by the container whose it is, if
+/// Podman says so.
+fn joined(found: &str, mode: &str) -> String {
+    match found.starts_with("ns:") && mode.starts_with("container:") {
+        true => mode.to_owned(),
+        false => found.to_owned(),
+    }
+}
+
 /// Both in the common form. `profile` is what stands in the file that was
 /// handed over, with its path.
 fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) -> Settings {
@@ -308,16 +319,13 @@ fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) 
     Settings {
         network: match namespace("network").as_str() {
             "private" => host.network_mode.clone(),
-            other if other.starts_with("ns:") && host.network_mode.starts_with("container:") => {
-                host.network_mode.clone()
-            }
-            other => other.to_owned(),
+            other => joined(other, &host.network_mode),
         },
         ipc: match namespace("ipc").as_str() {
             "private" if !shared_memory => "none".into(),
-            other => other.to_owned(),
+            other => joined(other, &host.ipc_mode),
         },
-        pid: namespace("pid"),
+        pid: joined(&namespace("pid"), &host.pid_mode),
         uts: namespace("uts"),
         userns: match host.userns_mode.as_str() {
             "" => "default".into(),
@@ -329,7 +337,7 @@ fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) 
         read_only_rootfs: oci.root.readonly,
         user: format!("{}:{}", oci.process.user.uid, oci.process.user.gid),
         env: variables(oci),
-        binds: binds(oci, &described.mounts),
+        binds: binds(oci, &described.mounts, &host.ipc_mode),
         tmpfs: tmpfs(oci),
         cap_add: capabilities(oci),
         // What is in no set has been dropped; the others are named above.
@@ -373,7 +381,14 @@ fn variables(oci: &Oci) -> Vec<String> {
 /// Every bind but the files that engines add by themselves. They are read-only
 /// where the root is, and only then. A volume is bound from the directory in which
 /// Podman keeps it, and its name is in the description.
-fn binds(oci: &Oci, described: &[Mounted]) -> Vec<Bind> {
+fn binds(oci: &Oci, described: &[Mounted], ipc_mode: &str) -> Vec<Bind> {
+    // Whoever joins an IPC namespace gets the shared memory of the container whose it is.
+    let joined = ipc_mode.strip_prefix("container:");
+    let joined = joined.map(|id| format!("/{id}/userdata/shm"));
+    let is_joined = |mount: &Mount| {
+        let is_its = |end: &String| mount.source.ends_with(end.as_str());
+        mount.destination == "/dev/shm" && joined.as_ref().is_some_and(is_its)
+    };
     let engine_file = |mount: &Mount| {
         ENGINE_FILES.contains(&mount.destination.as_str()) && mount.has("ro") == oci.root.readonly
     };
@@ -381,7 +396,7 @@ fn binds(oci: &Oci, described: &[Mounted]) -> Vec<Bind> {
         .mounts
         .iter()
         .filter(|mount| mount.r#type == "bind" || mount.has("bind") || mount.has("rbind"))
-        .filter(|mount| !engine_file(mount) && !is_device(mount))
+        .filter(|mount| !engine_file(mount) && !is_device(mount) && !is_joined(mount))
         .map(|mount| {
             let is_it = |one: &&Mounted| {
                 one.r#type == "volume"

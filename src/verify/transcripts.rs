@@ -83,10 +83,10 @@ pub fn compare_run<'a>(evidence: &'a Evidence, loaded: &'a Loaded) -> Result<Run
     Ok(Run { said, lines })
 }
 
-/// The control is in the network namespace of the neighbour, if there is one.
-fn joined(control: &RawFacts, run: &RawFacts) -> bool {
-    let is_network = |link: &&String| link.starts_with("net:[");
-    let neighbours = run.neighbour_namespaces.iter().find(is_network);
+/// The control is in the neighbour's namespace of this kind, if there is a neighbour.
+fn joined(kind: &str, control: &RawFacts, run: &RawFacts) -> bool {
+    let is_of_kind = |link: &&String| link.split(':').next() == Some(kind);
+    let neighbours = run.neighbour_namespaces.iter().find(is_of_kind);
     neighbours.is_none_or(|joined| control.namespaces.contains(joined))
 }
 
@@ -207,10 +207,9 @@ pub fn compare_controls<'a>(
         if flipped != result.flipped || unproven != result.unproven {
             return wrong("something else flipped");
         }
-        if control.relaxations.contains(&Relaxation::Interface)
-            && !joined(&heard.raw, &evidence.raw)
-        {
-            return wrong("it did not join the neighbour's network");
+        let mut kinds = control.relaxations.iter().filter_map(|one| one.joins());
+        if let Some(kind) = kinds.find(|kind| !joined(kind, &heard.raw, &evidence.raw)) {
+            return wrong(&format!("it did not join the neighbour's {kind} namespace"));
         }
         let swept = || {
             heard

@@ -61,7 +61,7 @@ impl Bundle {
         let [program, argument] = config.process.args.as_slice() else {
             return None;
         };
-        let arguments = [ARGUMENT, "neighbour"];
+        let arguments = [ARGUMENT, GUEST, "neighbour"];
         let is_inspector = is_inspector(program) && arguments.contains(&argument.as_str());
         let run = run_by_sides(&config.mounts)?;
         let root = config.root.path;
@@ -91,6 +91,9 @@ impl Bundle {
 
 /// What the inspector is told to do, in each container of ours.
 pub const ARGUMENT: &str = "probe";
+
+/// The same in a control that joins a neighbour's processes.
+pub const GUEST: &str = "guest";
 
 /// The run whose directory holds both what is bound to /in and what is bound to /out, or
 /// whose volume is /in while /out is one, too.

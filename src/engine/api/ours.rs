@@ -2,7 +2,7 @@
 //! container of anybody's may carry ours: a label says what to look at. A container is
 //! ours if everything that this tool gives one is there and agrees.
 
-use crate::engine::api::bundle::{ARGUMENT, Bound, is_inspector, run_by_sides};
+use crate::engine::api::bundle::{ARGUMENT, Bound, GUEST, is_inspector, run_by_sides};
 use crate::engine::api::names::{Run, is_id, run_of};
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use std::collections::BTreeMap;
@@ -98,6 +98,15 @@ pub fn role(name: &str, run: &Run) -> &'static str {
     }
 }
 
+/// What the inspector is told in a container with this name.
+fn argument(name: &str, run: &Run) -> &'static str {
+    match name.get(NAME_PREFIX.len() + run.id.len()..) {
+        Some("-neighbour") => NEIGHBOUR,
+        Some("-processes") => GUEST,
+        _ => ARGUMENT,
+    }
+}
+
 impl Described {
     /// The run of ours that it belongs to, or in what it differs from any container that
     /// this tool makes.
@@ -109,11 +118,7 @@ impl Described {
             .filter(|told| told.id == run.id && self.labels.get(LABEL_ROLE).is_some_and(has_role));
         let told = told.ok_or("its labels do not agree with its name")?;
         if let Some(whole) = &self.whole {
-            let argument = match role(name, &run) {
-                NEIGHBOUR => NEIGHBOUR,
-                _ => ARGUMENT,
-            };
-            whole.is_of(&run, argument)?;
+            whole.is_of(&run, argument(name, &run))?;
         }
         match &self.image {
             None => Err("its image is gone"),

@@ -64,6 +64,8 @@ fn host_config(launch: &Launch) -> HostConfig {
     HostConfig {
         network_mode: Some(settings.network.clone()),
         ipc_mode: Some(settings.ipc.clone()),
+        // Its own is what Docker has no word for.
+        pid_mode: Some(settings.pid.clone()).filter(|mode| mode != "private"),
         privileged: Some(settings.privileged),
         readonly_rootfs: Some(settings.read_only_rootfs),
         // Mounts, not binds: a bind makes a missing directory on the host.
