@@ -84,6 +84,9 @@ fn restated<'a>(said: &'a ControlResult, run: &Comparable) -> Cow<'a, ControlRes
         if said.relaxed != known.relaxed {
             control.to_mut().relaxed = known.relaxed.to_owned();
         }
+        if said.instrument != known.instrument {
+            control.to_mut().instrument = known.instrument;
+        }
         type Field = fn(&mut ControlResult) -> &mut Vec<String>;
         let fields: [(&[String], &[&str], Field); 4] = [
             (&said.layers, known.layers, |c| &mut c.layers),
@@ -386,6 +389,7 @@ mod tests {
             control: control.name.into(),
             relaxed: String::new(),
             layers: Vec::new(),
+            instrument: false,
             probes: Vec::new(),
             must_flip: Vec::new(),
             may_flip: Vec::new(),

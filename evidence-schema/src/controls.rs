@@ -34,6 +34,9 @@ pub struct Control {
     pub blinds: &'static [&'static str],
     /// Engines that cannot relax this, each with the reason.
     pub impossible_on: &'static [(&'static str, &'static str)],
+    /// It changes the inspector and not the sandbox: it shows that a probe can fail, and
+    /// says nothing about layers.
+    pub instrument: bool,
 }
 
 /// What most controls have in common.
@@ -48,6 +51,7 @@ const PLAIN: Control = Control {
     may_flip: &[],
     blinds: &[],
     impossible_on: &[],
+    instrument: false,
 };
 
 /// What has nothing but a filter in front of it fails without the filter, where
@@ -345,6 +349,48 @@ pub const CONTROLS: &[Control] = &[
         relaxations: &[Relaxation::CpuQuota],
         heavy: &["XP-LIM-CPU"],
         must_flip: &["XP-LIM-CPU"],
+        ..PLAIN
+    },
+    Control {
+        name: "descriptor",
+        relaxed: "one more descriptor, of the null device",
+        layers: &["descriptor"],
+        relaxations: &[Relaxation::Descriptor],
+        must_flip: &["XP-FD"],
+        impossible_on: &[
+            ("docker", "the engine passes no further descriptors"),
+            ("podman", "its API passes no further descriptors"),
+        ],
+        ..PLAIN
+    },
+    Control {
+        name: "cgroup",
+        relaxed: "the container's own control group, writable and its user's",
+        layers: &["mount"],
+        relaxations: &[Relaxation::CgroupWritable],
+        must_flip: &["XP-FS-CGROUP"],
+        impossible_on: &[
+            (
+                "docker",
+                "the engine mounts groups read-only, or needs privilege",
+            ),
+            (
+                "podman",
+                "the engine mounts groups read-only, or needs privilege",
+            ),
+            (
+                "bwrap",
+                "bubblewrap runs as a user who cannot give a group away",
+            ),
+        ],
+        ..PLAIN
+    },
+    Control {
+        name: "threads",
+        relaxed: "nothing: the inspector starts a second thread",
+        relaxations: &[Relaxation::Thread],
+        must_flip: &["XP-ID-THREADS"],
+        instrument: true,
         ..PLAIN
     },
     Control {

@@ -412,6 +412,8 @@ pub struct ControlResult {
     pub relaxed: String,
     /// The layers that were relaxed.
     pub layers: Vec<String>,
+    /// The inspector was changed and not the sandbox: no layer follows from it.
+    pub instrument: bool,
     /// Probes that were run.
     pub probes: Vec<String>,
     /// Probes that must FAIL, no more and no fewer.

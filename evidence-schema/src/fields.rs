@@ -107,6 +107,7 @@ pub const EVIDENCE: &[Field] = &[
     field("controls[].flipped[]", "EV-CONTROLS EV-DERIVED", ""),
     field("controls[].holds", "EV-CONTROLS EV-DERIVED", ""),
     field("controls[].layers[]", "EV-CONTROLS EV-DERIVED", ""),
+    field("controls[].instrument", "EV-CONTROLS EV-DERIVED", ""),
     field("controls[].may_flip[]", "EV-CONTROLS EV-DERIVED", ""),
     field("controls[].must_flip[]", "EV-CONTROLS EV-DERIVED", ""),
     field("controls[].probes[]", "EV-CONTROLS EV-DERIVED", ""),

@@ -63,6 +63,12 @@ pub enum Relaxation {
     CpuQuota,
     /// The inspector does not stack its own filter.
     LockOff,
+    /// One more descriptor, of the null device.
+    Descriptor,
+    /// The container's own control group, writable and its user's.
+    CgroupWritable,
+    /// The inspector starts a second thread, which does nothing.
+    Thread,
 }
 
 impl Relaxation {
@@ -201,6 +207,9 @@ mod on_settings {
             Relaxation::Interface
             | Relaxation::DecoySocket
             | Relaxation::SuidDecoy
+            | Relaxation::Descriptor
+            | Relaxation::CgroupWritable
+            | Relaxation::Thread
             | Relaxation::LockOff => {}
         }
     }

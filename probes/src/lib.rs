@@ -45,6 +45,13 @@ pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u
             None => conversation::probe(None, environment, Place::Joined),
             Some(_) => usage(),
         },
+        Some(b"threads") => match arguments.next() {
+            None => match sys::start_idle_thread() {
+                Ok(()) => conversation::probe(None, environment, Place::Own),
+                Err(_) => conversation::BLOCKED,
+            },
+            Some(_) => usage(),
+        },
         Some(b"neighbour") => match arguments.next() {
             None => neighbour::furnish_and_wait(),
             Some(_) => usage(),
@@ -64,7 +71,7 @@ pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u
 fn usage() -> i32 {
     io::print(
         2,
-        "usage: tki-inspector probe [FILE] | guest | neighbour | version\n\
+        "usage: tki-inspector probe [FILE] | guest | threads | neighbour | version\n\
          Runs only inside the sandbox that tki-attest launches. The challenge is read from\n\
          standard input, or from FILE where nobody can speak to it.\n",
     );

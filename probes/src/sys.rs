@@ -47,6 +47,7 @@ pub mod nr {
     pub const MMAP: usize = 9;
     pub const MUNMAP: usize = 11;
     pub const SHMGET: usize = 29;
+    pub const EXIT: usize = 60;
     pub const SOCKET: usize = 41;
     pub const CONNECT: usize = 42;
     pub const CLONE: usize = 56;
@@ -258,6 +259,43 @@ pub fn mknod_null(path: &CStr) -> Result {
 pub fn mknod_socket(path: &CStr) -> Result {
     const S_IFSOCK: usize = 0o140000;
     call!(nr::MKNODAT, AT_FDCWD, text(path), S_IFSOCK | 0o600, 0)
+}
+
+/// Starts a thread that waits until this process ends, and does nothing else.
+pub fn start_idle_thread() -> Result<()> {
+    /// Memory, file system, files, signal handlers, process, System V semaphores.
+    const A_THREAD: usize = 0x100 | 0x200 | 0x400 | 0x800 | 0x1_0000 | 0x4_0000;
+    let result: isize;
+    // SAFETY: the new thread shares this one's stack pointer and never uses it: until the
+    // process ends it makes one system call, with numbers for arguments, and should that
+    // ever return, ends itself. Registers that it changes are its own.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "mov eax, {wait}",
+            "xor edi, edi",
+            "xor esi, esi",
+            "xor edx, edx",
+            "xor r10d, r10d",
+            "mov r8d, 8",
+            "syscall",
+            "mov eax, {exit}",
+            "xor edi, edi",
+            "syscall",
+            "2:",
+            wait = const nr::PPOLL,
+            exit = const nr::EXIT,
+            inlateout("rax") nr::CLONE => result,
+            in("rdi") A_THREAD, in("rsi") 0, in("rdx") 0, in("r10") 0, in("r8") 0,
+            lateout("rcx") _, lateout("r11") _, options(nostack),
+        );
+    }
+    match result {
+        0.. => Ok(()),
+        errno => Err(Errno(-errno as i32)),
+    }
 }
 
 /// Makes shared memory that whoever is in this IPC namespace sees. It goes with that.

@@ -176,6 +176,7 @@ impl Bundle {
                     control: control.name.into(),
                     relaxed: String::new(),
                     layers: Vec::new(),
+                    instrument: false,
                     probes: Vec::new(),
                     must_flip: Vec::new(),
                     may_flip: Vec::new(),

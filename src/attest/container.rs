@@ -8,7 +8,7 @@ use crate::attest::outside;
 use crate::attest::scratch;
 use crate::attest::sides::{Maker, Sides};
 use crate::described::names::{self, NAME_PREFIX};
-use crate::engine::contract::Volume;
+use crate::engine::contract::{Extras, Volume};
 use crate::engine::gate::Doorway;
 use crate::engine::gate::GateChoice;
 use crate::engine::{Configured, Ended, Engine, EngineError, GateKind, Launch, Session};
@@ -297,11 +297,14 @@ fn has_own_input(relaxations: &[Relaxation]) -> bool {
     relaxations.iter().any(|one| others.contains(one))
 }
 
-/// What the inspector is told to be: process 1, or a guest among a neighbour's processes.
+/// What the inspector is told to be: process 1 with one thread, or a guest among a
+/// neighbour's processes, or one with two threads.
 fn errand(relaxations: &[Relaxation]) -> &'static str {
-    match relaxations.contains(&Relaxation::JoinPid) {
-        true => "guest",
-        false => "probe",
+    let has = |one| relaxations.contains(&one);
+    match (has(Relaxation::JoinPid), has(Relaxation::Thread)) {
+        (true, _) => "guest",
+        (false, true) => "threads",
+        (false, false) => "probe",
     }
 }
 
@@ -334,6 +337,10 @@ fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Si
         folder: scratch::beside(name),
         runtime: job.runtime.map(str::to_owned),
         gate: false,
+        extras: Extras {
+            descriptor: job.relaxations.contains(&Relaxation::Descriptor),
+            own_group: job.relaxations.contains(&Relaxation::CgroupWritable),
+        },
     }
 }
 

@@ -9,7 +9,7 @@ use crate::attest::run::Connect;
 use crate::attest::scratch;
 use crate::attest::sides::{Maker, Sides};
 use crate::described::names::{self, NAME_PREFIX};
-use crate::engine::contract::Volume;
+use crate::engine::contract::{Extras, Volume};
 use crate::engine::{Engine, Launch};
 use crate::failure::Failure;
 use crate::sandbox::settings::{self, do_without};
@@ -207,5 +207,6 @@ fn launch(template: &Job) -> Result<Launch, Failure> {
         folder: scratch::beside(&name),
         runtime: template.runtime.map(str::to_owned),
         gate: false,
+        extras: Extras::default(),
     })
 }

@@ -3,6 +3,7 @@
 use crate::engine::EngineError;
 use crate::engine::gate::Closed;
 use crate::image::Image;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tki_evidence::evidence::{Holdings, Runtime};
 use tki_evidence::settings::Settings;
@@ -172,6 +173,18 @@ pub struct Launch {
     pub runtime: Option<String>,
     /// Put an exec gate before the container.
     pub gate: bool,
+    /// What it gets besides its settings.
+    pub extras: Extras,
+}
+
+/// What a control's container gets that no setting says. Engines with a daemon have no way
+/// to give it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extras {
+    /// One more descriptor, of the null device.
+    pub descriptor: bool,
+    /// Its own control group, writable and its user's.
+    pub own_group: bool,
 }
 
 /// A volume of the engine's that has a name.

@@ -5,6 +5,7 @@ use crate::io;
 use crate::outcome::Outcome;
 use crate::sys;
 use crate::walk::{self, Kind};
+use alloc::format;
 use alloc::string::ToString;
 use tki_evidence::facts;
 
@@ -46,8 +47,14 @@ fn field(name: &str) -> Outcome {
     status(|text| facts::status_field(text, name).map(ToString::to_string))
 }
 
+/// The probe runs in a child of the inspector, which has one thread whatever the inspector
+/// has.
 fn threads(_: &Context) -> Outcome {
-    match io::list(c"/proc/self/task") {
+    let tasks = io::read_text(c"/proc/self/status").and_then(|text| {
+        let parent = facts::status_field(&text, "PPid").unwrap_or("unknown");
+        io::list(&io::c_path(&format!("/proc/{parent}/task"))?)
+    });
+    match tasks {
         Ok(names) => Outcome::fact(names.len().to_string()),
         Err(errno) => Outcome::unreadable(errno),
     }

@@ -61,7 +61,7 @@ impl Bundle {
         let [program, argument] = config.process.args.as_slice() else {
             return None;
         };
-        let arguments = [ARGUMENT, GUEST, "neighbour"];
+        let arguments = [ARGUMENT, GUEST, "threads", "neighbour"];
         let is_inspector = is_inspector(program) && arguments.contains(&argument.as_str());
         let run = run_by_sides(&config.mounts)?;
         let root = config.root.path;

@@ -103,6 +103,7 @@ fn argument(name: &str, run: &Run) -> &'static str {
     match name.get(NAME_PREFIX.len() + run.id.len()..) {
         Some("-neighbour") => NEIGHBOUR,
         Some("-processes") => GUEST,
+        Some("-threads") => "threads",
         _ => ARGUMENT,
     }
 }

@@ -4,6 +4,7 @@
 
 use super::support::Support;
 use crate::described::local::Made;
+use crate::engine::contract::Extras;
 use crate::engine::gate::Closed;
 use serde::{Deserialize, Serialize};
 use tki_evidence::settings::Settings;
@@ -46,6 +47,8 @@ pub struct Job {
     pub seccomp: String,
     /// Put an exec gate before it.
     pub gate: bool,
+    /// What it gets besides its settings.
+    pub extras: Extras,
     /// Which limits control groups can carry, and where they are made.
     pub support: Support,
     /// The layers in the file, one behind the other.

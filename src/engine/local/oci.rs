@@ -37,6 +37,8 @@ pub struct Way {
     pub group: String,
     /// The group whose counters the container may read.
     pub counters: Option<String>,
+    /// It may write to that group as well.
+    pub writable: bool,
     /// By real root. For others limits are set by the keeper, devices are binds,
     /// and there is no /sys, which some hosts let nobody else mount.
     pub root: bool,
@@ -147,13 +149,14 @@ fn mounts(settings: &Settings, way: &Way) -> Vec<Value> {
         ));
     }
     if let Some(counters) = &way.counters {
+        let access = if way.writable { "rw" } else { "ro" };
         // Where the container's own use of its limits can be read, by a bind:
         // the runtime's own mount of groups of version 1 would be writable.
         mounts.push(json!({
             "destination": "/sys/fs/cgroup",
             "type": "bind",
             "source": counters,
-            "options": ["bind", "private", "ro", "nosuid", "nodev", "noexec"],
+            "options": ["bind", "private", access, "nosuid", "nodev", "noexec"],
         }));
     }
     // First, because a file of the host may lie below.
@@ -251,6 +254,7 @@ mod tests {
             unified: false,
             group: "/x".into(),
             counters: None,
+            writable: false,
             root,
         };
         let arguments = ["/tki-inspector".to_owned()];

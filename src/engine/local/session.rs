@@ -51,6 +51,7 @@ pub fn launch<'a>(
         settings: launch.settings.clone(),
         seccomp: launch.seccomp.clone(),
         gate: launch.gate,
+        extras: launch.extras,
         support: engine.support.clone(),
         layers: layers
             .iter()

@@ -45,7 +45,12 @@ pub(super) fn keep(
     let (info, info_end) = std::io::pipe().map_err(at("a pipe"))?;
     let (block_end, mut block) = std::io::pipe().map_err(at("a pipe"))?;
     let seccomp = program.as_deref().map(program_file).transpose()?;
+    let extra = match job.extras.descriptor {
+        true => Some(File::open("/dev/null").map_err(at("the null device"))?),
+        false => None,
+    };
     for end in [
+        extra.as_ref().map(AsFd::as_fd),
         Some(info_end.as_fd()),
         Some(block_end.as_fd()),
         seccomp.as_ref().map(AsFd::as_fd),
@@ -89,7 +94,7 @@ pub(super) fn keep(
     };
     let mut child = command.spawn().map_err(at("starting bwrap"))?;
     drop(command);
-    drop((info_end, block_end, seccomp));
+    drop((info_end, block_end, seccomp, extra));
     let outer = i32::try_from(child.id()).map_err(at("bwrap's process id"))?;
     let made = match first_process(info) {
         Ok(pid) => groups

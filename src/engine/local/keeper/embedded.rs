@@ -17,13 +17,15 @@ use libcontainer::syscall::syscall::SyscallType;
 use libcontainer::workload::{
     Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError,
 };
+use rustix::fs::{Mode, OFlags, open};
 use rustix::mount::{MountFlags, mount, mount_remount};
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use rustix::thread::CapabilitySet;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::fs;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::unix::fs::chown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use tki_evidence::settings::Settings;
@@ -52,6 +54,7 @@ pub(super) fn keep(
         gate: job.gate.then(|| theirs.as_raw_fd()),
         becomes: (!way.root).then(|| Somebody::of(&job.settings)),
         limits: limits::wanted(&job.settings, true),
+        descriptor: job.extras.descriptor,
     };
     let built = ContainerBuilder::new(job.name.clone(), SyscallType::Linux)
         .with_executor(executor)
@@ -91,6 +94,9 @@ fn keep_embedded(
             .enter(pid)
             .map_err(at("entering the control groups"))?;
     }
+    if job.extras.own_group {
+        give_group(job)?;
+    }
     loopback::bring_up(pid).map_err(at("bringing lo up"))?;
     container
         .start()
@@ -108,6 +114,13 @@ fn keep_embedded(
     };
     wire::send(socket, &news).map_err(at("telling the tool"))?;
     supervise(pid, pid, job.gate.then_some(gate), socket)
+}
+
+/// Gives the container's user the group that is shown to the container.
+fn give_group(job: &Job) -> Result<(), String> {
+    let (uid, gid) = oci::ids(&job.settings.user);
+    let group = cgroup::counters(&job.name);
+    chown(&group, Some(uid), Some(gid)).map_err(at("giving the control group away"))
 }
 
 /// An error with everything that caused it.
@@ -131,6 +144,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
         let way = Way {
             group: format!("/{}", job.name),
             counters: limited.then(|| cgroup::counters(&job.name)),
+            writable: job.extras.own_group,
             root: true,
             unified: job.support.version == 2,
         };
@@ -155,6 +169,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
             _ => format!("/{}", job.name),
         },
         counters: shown.map(|(source, _)| source),
+        writable: false,
         root: false,
         unified: !hidden,
     };
@@ -224,6 +239,8 @@ struct Starter {
     becomes: Option<Somebody>,
     /// Resource limits that stand in for control groups.
     limits: Vec<(Resource, Rlimit)>,
+    /// Leave the null device open for the program.
+    descriptor: bool,
 }
 
 impl Starter {
@@ -246,6 +263,11 @@ impl Starter {
         }
         for (resource, wanted) in &self.limits {
             setrlimit(*resource, *wanted)?;
+        }
+        if self.descriptor {
+            // Not to be closed on exec, and kept by nobody here.
+            let null = open(c"/dev/null", OFlags::RDONLY, Mode::empty())?;
+            let _ = null.into_raw_fd();
         }
         // The gate's filter first: the profile may forbid to send its listener.
         if let Some(socket) = self.gate
