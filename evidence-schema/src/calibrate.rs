@@ -484,7 +484,14 @@ mod tests {
             let texts = Texts::of_run(&raw, &sweeps);
             crate::derive::probe_result(spec, Vec::new(), &texts, &matrix, String::new())
         };
-        let mut probes = ["PR-NET-1", "PR-NET-2", "PR-EXEC-1", "XP-FD"].map(probe);
+        let mut probes = [
+            "PR-NET-1",
+            "PR-NET-2",
+            "PR-EXEC-1",
+            "XP-ABI-X32",
+            "XP-ID-THREADS",
+        ]
+        .map(probe);
         let mut results: Vec<ControlResult> =
             CONTROLS.iter().map(|c| result_of(c, |_| {})).collect();
         let shown_again = calibrate(&mut probes, &results, &run);
@@ -505,6 +512,8 @@ mod tests {
         // What is only UNPROVEN in a control is not calibrated by it.
         assert_eq!(shown(&probes[2]), row("lock", "lock", 1));
         assert_eq!(shown(&probes[3]), row("", "", 0));
+        // A change of the inspector says nothing about layers.
+        assert_eq!(shown(&probes[4]), row("threads", "", 0));
 
         // Without the control in which one layer is enough, both have to go.
         results.retain(|result| result.control != "network");

@@ -244,10 +244,12 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
                 .to_owned(),
         );
     }
+    let not_here = not_on_this_kernel(evidence);
     let uncalibrated: Vec<&str> = probes
         .iter()
         .filter(|probe| probe.calibrated_by.is_empty())
         .map(|probe| probe.probe_id.as_str())
+        .filter(|id| !not_here.contains(id))
         .collect();
     if evidence.controls.is_empty() {
         lines.push(
@@ -264,6 +266,13 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
             "That these probes would have failed without their boundary, since no control made \
              them: {}.",
             uncalibrated.join(", ")
+        ));
+    }
+    if !not_here.is_empty() {
+        lines.push(format!(
+            "That these probes would have failed without their boundary: {}. This kernel has not \
+             what they try: in the control `seccomp`, without a filter, it refused them by itself.",
+            not_here.join(", ")
         ));
     }
     let marks = &evidence.raw.marked_sweep;
@@ -321,6 +330,21 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
         lines.push("Anything about an approved venue: this is a developer's machine.".to_owned());
     }
     lines
+}
+
+/// Probes that try what not every kernel has, and which passed without a filter: it was the
+/// kernel that refused them.
+fn not_on_this_kernel(evidence: &Evidence) -> Vec<&'static str> {
+    const TABLES: [&str; 2] = ["XP-ABI-I386", "XP-ABI-X32"];
+    let open = |control: &&ControlResult| control.control == "seccomp" && control.holds;
+    let Some(control) = evidence.controls.iter().find(open) else {
+        return Vec::new();
+    };
+    let has = |list: &[String], id: &str| list.iter().any(|one| one == id);
+    let refused = TABLES.into_iter().filter(|id| {
+        has(&control.probes, id) && !has(&control.flipped, id) && !has(&control.unproven, id)
+    });
+    refused.collect()
 }
 
 /// What it costs that the host had no right to read everything, and who has it.

@@ -135,7 +135,9 @@ pub struct State {
 #[serde(rename_all = "PascalCase")]
 struct HostConfig {
     network_mode: String,
+    #[serde(default)]
     ipc_mode: String,
+    #[serde(default)]
     pid_mode: String,
     userns_mode: String,
     privileged: bool,
