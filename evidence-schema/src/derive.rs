@@ -224,10 +224,17 @@ pub fn deviations(evidence: &Evidence) -> Vec<settings::Deviation> {
 
 /// What this evidence does not show, said in the evidence itself.
 pub fn not_proven(evidence: &Evidence) -> Vec<String> {
-    not_proven_by(evidence, &evidence.probes, evidence.inventory.unchanged)
+    let controls: Vec<Cow<ControlResult>> = evidence.controls.iter().map(Cow::Borrowed).collect();
+    let unchanged = evidence.inventory.unchanged;
+    not_proven_by(evidence, &evidence.probes, &controls, unchanged)
 }
 
-fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -> Vec<String> {
+fn not_proven_by(
+    evidence: &Evidence,
+    probes: &[ProbeResult],
+    controls: &[Cow<ControlResult>],
+    unchanged: bool,
+) -> Vec<String> {
     let mut lines = vec![
         "That root on the venue did not make this file up: observations are self-reported unless \
          a listed key signed them."
@@ -244,7 +251,7 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
                 .to_owned(),
         );
     }
-    let not_here = not_on_this_kernel(evidence);
+    let not_here = not_on_this_kernel(controls);
     let uncalibrated: Vec<&str> = probes
         .iter()
         .filter(|probe| probe.calibrated_by.is_empty())
@@ -334,10 +341,10 @@ fn not_proven_by(evidence: &Evidence, probes: &[ProbeResult], unchanged: bool) -
 
 /// Probes that try what not every kernel has, and which passed without a filter: it was the
 /// kernel that refused them.
-fn not_on_this_kernel(evidence: &Evidence) -> Vec<&'static str> {
+fn not_on_this_kernel(controls: &[Cow<ControlResult>]) -> Vec<&'static str> {
     const TABLES: [&str; 2] = ["XP-ABI-I386", "XP-ABI-X32"];
-    let open = |control: &&ControlResult| control.control == "seccomp" && control.holds;
-    let Some(control) = evidence.controls.iter().find(open) else {
+    let is_open = |control: &&Cow<ControlResult>| control.control == "seccomp" && control.holds;
+    let Some(control) = controls.iter().find(is_open) else {
         return Vec::new();
     };
     let has = |list: &[String], id: &str| list.iter().any(|one| one == id);
@@ -417,7 +424,7 @@ pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
         syscalls,
         summary: summary(&probes, !controls.is_empty()),
         status: Status::SandboxAttestationPartial,
-        not_proven: not_proven_by(evidence, &probes, unchanged),
+        not_proven: not_proven_by(evidence, &probes, &controls, unchanged),
         probes,
         controls,
     };
