@@ -72,8 +72,9 @@ pub enum Command {
                             On another host: tki-attest run --venue vps --host \
                             ssh://operator@vps\nOver TLS: tki-attest run --venue vps --host tcp://vps:2376 --tls-ca ca.pem \
                             --tls-cert cert.pem --tls-key key.pem\n\n\
-                            Only a throwaway container, the image tki-inspector:attest and the \
-                            output directory are touched.")]
+                            Only a throwaway container, the image tki-inspector:attest, the \
+                            output directory and one small file of state (--no-state: not \
+                            that) are touched.")]
     Run(RunArgs),
     /// Decide offline whether evidence proves B4′.
     #[command(after_help = "Example: tki-attest verify \
@@ -363,6 +364,9 @@ pub struct RunArgs {
     /// The exec gate: a supervisor that lets exactly the first exec through.
     #[arg(long, value_enum, default_value = "auto")]
     pub gate: GateChoice,
+    /// Neither read nor write what runs remember: which engines refused the exec gate.
+    #[arg(long)]
+    pub no_state: bool,
     /// The verifying party's request; its nonce goes through the container.
     #[arg(long, value_name = "FILE")]
     pub request: Option<PathBuf>,
@@ -447,6 +451,9 @@ pub struct EnginesArgs {
     /// Launch a container on each, to find out whether it takes an exec gate.
     #[arg(long)]
     pub try_gate: bool,
+    /// Neither read nor write what runs remember: which engines refused the exec gate.
+    #[arg(long)]
+    pub no_state: bool,
     /// Look at the engine that is there, and at no other.
     #[command(flatten)]
     pub at: HostArgs,

@@ -96,14 +96,19 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// The same for a file in a directory that is held.
 pub fn replace_in(folder: &Folder, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
-    Fresh::write(folder, bytes)?.replace(name)
+    Fresh::write(folder, bytes, READABLE)?.replace(name)
+}
+
+/// The same for a file that is nobody else's to read.
+pub fn replace_private(folder: &Folder, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+    Fresh::write(folder, bytes, 0o600)?.replace(name)
 }
 
 /// Writes a new file in one step under the first free name: `a.json`, then
 /// `a-2.json` and so on. Gives the path.
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     let (folder, _) = place_of(path)?;
-    let mut fresh = Fresh::write(&folder, bytes)?;
+    let mut fresh = Fresh::write(&folder, bytes, READABLE)?;
     for number in 1..10_000 {
         let free = numbered(path, number);
         match fresh.give_name(free.file_name().unwrap_or_default()) {
@@ -118,7 +123,7 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
 /// Writes a new file in one step; an error if there is one of that name.
 pub fn write_new_exactly(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (folder, name) = place_of(path)?;
-    Fresh::write(&folder, bytes)?.give_name(&name)
+    Fresh::write(&folder, bytes, READABLE)?.give_name(&name)
 }
 
 /// The directory that a path is in, held, and the name in it.
@@ -129,6 +134,16 @@ fn place_of(path: &Path) -> io::Result<(Folder, OsString)> {
     Ok((Folder::open(folder_of(path))?, name.to_owned()))
 }
 
+/// How the name of a file begins that is not finished.
+const UNFINISHED: &str = ".tki-attest-";
+
+/// The name is that of a file which was not finished: it stays where the tool is killed
+/// while it writes.
+pub fn is_unfinished(name: &OsStr) -> bool {
+    let rest = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED));
+    rest.is_some_and(|rest| rest.len() == 16 && rest.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 /// A file that is whole and on its device, and has no name of its own yet. Removed when
 /// dropped before it has got one.
 struct Fresh<'a> {
@@ -137,15 +152,15 @@ struct Fresh<'a> {
 }
 
 impl<'a> Fresh<'a> {
-    fn write(folder: &'a Folder, bytes: &[u8]) -> io::Result<Self> {
-        let temporary: OsString = format!(".tki-attest-{}", folder::random_name()?).into();
+    fn write(folder: &'a Folder, bytes: &[u8], mode: u32) -> io::Result<Self> {
+        let temporary: OsString = format!("{UNFINISHED}{}", folder::random_name()?).into();
         let file = folder.create(&temporary, 0o600)?;
         let fresh = Self {
             folder,
             temporary: Some(temporary),
         };
         io::Write::write_all(&mut &file, bytes)?;
-        rustix::fs::fchmod(&file, Mode::from(READABLE))?;
+        rustix::fs::fchmod(&file, Mode::from(mode))?;
         file.sync_all()?;
         Ok(fresh)
     }

@@ -23,6 +23,7 @@ pub mod image;
 pub mod packet;
 pub mod report;
 pub mod sandbox;
+pub mod state;
 pub mod survey;
 pub mod trust;
 pub mod verify;

@@ -6,12 +6,13 @@ use crate::common::impostor::Bystanders;
 use crate::common::proxy::{Proxy, Reaction};
 use crate::common::traces::{nothing_left, nothing_written};
 use crate::common::{
-    attest, docker, evidence_in, names_in, need, read_json, root, run, shared_engine, tool, verify,
-    whole_engine,
+    attest, docker, evidence_in, isolated, names_in, need, read_json, root, run, shared_engine,
+    tool, verify, whole_engine,
 };
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[test]
@@ -149,11 +150,8 @@ fn a_terminal_gets_a_line_per_stage_and_colour() {
         env!("CARGO_BIN_EXE_tki-attest"),
         out.path().display()
     );
-    let mut script = Command::new("script");
-    script
-        .env_remove("DOCKER_HOST")
-        .env_remove("NO_COLOR")
-        .env("TERM", "xterm");
+    let mut script = isolated(Path::new("script"));
+    script.env_remove("NO_COLOR").env("TERM", "xterm");
     script
         .args(["-qec", &command, "/dev/null"])
         .stdin(Stdio::null());

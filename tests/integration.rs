@@ -33,6 +33,8 @@ mod remote;
 mod rights;
 /// Reading seccomp profiles: lint, explain, derive.
 mod seccomp;
+/// What runs remember, and that it is ignored, forgotten and removed as it should.
+mod state;
 /// Surveys of engines and of write routes, and claims of venues.
 mod survey;
 /// Requests, signatures, policies; everything that must be refused.

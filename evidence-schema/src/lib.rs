@@ -66,6 +66,8 @@ pub mod matrix;
 #[cfg(feature = "std")]
 pub mod policy;
 #[cfg(feature = "std")]
+pub mod remembered;
+#[cfg(feature = "std")]
 pub mod request;
 #[cfg(feature = "std")]
 pub mod schema;

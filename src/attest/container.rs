@@ -47,6 +47,9 @@ pub struct Job<'a> {
     pub runtime: Option<&'a str>,
     /// The exec gate.
     pub gate: GateChoice,
+    /// Why the gate is not tried on an engine that is asked for it by the profile, unless it
+    /// is required.
+    pub untried: Option<&'a str>,
     /// Who tidies up should we be killed.
     pub janitor: &'a Janitor,
     /// Who makes what stands behind /in and /out.
@@ -98,6 +101,9 @@ pub struct Outcome {
     pub outside: Result<OutsideFacts, String>,
     /// What the exec gate did.
     pub gate: GateReport,
+    /// What the engine said when it refused the gate, and then launched the same container
+    /// without it.
+    pub gate_refused: Option<String>,
 }
 
 /// Launches, talks, waits for the end. Whether an engine lets a gate be put
@@ -107,14 +113,21 @@ pub fn run(
     job: &Job,
     mut progress: Option<&mut Progress>,
 ) -> Result<Outcome, Failure> {
-    let without = match job.gate {
-        GateChoice::Off => "no gate was asked for".to_owned(),
+    let mut refused = None;
+    let by_profile = engine.gate_kind() == GateKind::Listener;
+    let without = match (job.gate, job.untried.filter(|_| by_profile)) {
+        (GateChoice::Off, _) => "no gate was asked for".to_owned(),
+        (GateChoice::Auto, Some(why)) => why.to_owned(),
         _ => match attempt(engine, job, true, progress.as_deref_mut())? {
             Attempt::Done(outcome) if outcome.gate.active || job.gate == GateChoice::Auto => {
                 return Ok(*outcome);
             }
             Attempt::Done(outcome) => outcome.gate.reason,
-            Attempt::GateRefused(reason) => format!("the engine does not take it: {reason}"),
+            Attempt::GateRefused(reason) => {
+                let without = format!("the engine does not take it: {reason}");
+                refused = Some(reason);
+                without
+            }
         },
     };
     if job.gate == GateChoice::Require {
@@ -127,6 +140,7 @@ pub fn run(
     match attempt(engine, job, false, progress)? {
         Attempt::Done(mut outcome) => {
             outcome.gate.reason = without;
+            outcome.gate_refused = refused;
             Ok(*outcome)
         }
         Attempt::GateRefused(_) => Err(Failure::internal("gate", "refused without being asked")),
@@ -235,6 +249,7 @@ fn attempt(
         neighbour: job.neighbour.to_owned(),
         outside,
         gate,
+        gate_refused: None,
     })))
 }
 

@@ -3,8 +3,8 @@
 //! run itself and for each of the [`controls`], some of which need a [`neighbour`];
 //! [`outside`] is the host's own
 //! look at it, for which it may need a [`visitor`]; [`venue`] looks at the host;
-//! [`bundle`] writes everything down. [`janitor`] is there should the tool be
-//! killed in the middle.
+//! [`bundle`] writes everything down. [`memory`] spares the next run what this one has
+//! tried in vain. [`janitor`] is there should the tool be killed in the middle.
 
 pub mod bundle;
 pub mod canary;
@@ -13,6 +13,7 @@ pub mod controls;
 pub mod first;
 pub mod interface;
 pub mod janitor;
+pub mod memory;
 pub mod neighbour;
 pub mod outside;
 pub mod run;

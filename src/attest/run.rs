@@ -4,6 +4,7 @@ use crate::attest::bundle::{Bundle, Recorded};
 use crate::attest::canary::Canaries;
 use crate::attest::container::{self, Job, Outcome};
 use crate::attest::janitor::Janitor;
+use crate::attest::memory::{self, Memory, Seen};
 use crate::attest::neighbour::{self, Beside};
 use crate::attest::sides::Maker;
 use crate::attest::venue::Proofs;
@@ -56,6 +57,8 @@ pub struct Plan<'a> {
     pub runtime: Option<&'a str>,
     /// The exec gate.
     pub gate: GateChoice,
+    /// What is known of it from runs before.
+    pub memory: Memory<'a>,
     /// Who tidies up should we be killed.
     pub janitor: &'a Janitor,
     /// The verifying party's request, whose nonce goes through the container.
@@ -146,6 +149,10 @@ pub fn attest(
     profile.limits.out_bytes = profile.limits.out_bytes.next_multiple_of(PAGE);
     profile.limits.cpu_millis = profile.limits.cpu_millis.min(facts.cpus * 750);
     profile.limits.nproc = profile.limits.nproc.min(most_processes(&facts.runtime));
+    let known_as = memory::key(&facts, plan.runtime);
+    let untried = plan
+        .memory
+        .recall(known_as.as_ref(), plan.gate, started, progress);
     // Rounded up: until then the container is ours.
     let nonce = match &plan.request {
         Some(request) => request.nonce.clone(),
@@ -165,6 +172,7 @@ pub fn attest(
         image: plan.image,
         runtime: plan.runtime,
         gate: plan.gate,
+        untried: untried.as_deref(),
         janitor: plan.janitor,
         maker,
         neighbour: "",
@@ -233,6 +241,13 @@ pub fn attest(
     let let_go = engine.let_go(&[format!("{NAME_PREFIX}{run_id}")]);
     let (outcome, controls, neighbour) = observed?;
     let_go?;
+    let seen = match &outcome.gate_refused {
+        Some(said) => Seen::Refused(said),
+        None if outcome.gate.active => Seen::Stood,
+        None => Seen::Nothing,
+    };
+    plan.memory
+        .keep(known_as.as_ref(), seen, clock::now(), progress);
     // What the container was made with, not what the engine would have chosen.
     if let Some(used) = &outcome.configured.oci_runtime {
         facts.runtime.oci_runtime = used.clone();

@@ -95,6 +95,7 @@ mod tests {
             cpus: 1,
             lacks: Vec::new(),
             notes: Vec::new(),
+            identity: None,
         };
         let at = |reached, name, kernel| {
             let found = Whereabouts::compare(&facts(reached), name, kernel);

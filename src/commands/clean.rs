@@ -11,9 +11,10 @@ use crate::engine::local::Remains;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::report::text::printable;
+use crate::state::{Left, State};
 use serde::Serialize;
 
-/// A container, a volume or a directory, and what happened to it.
+/// A container, a volume, a directory or a file, and what happened to it.
 #[derive(Serialize)]
 struct Row {
     what: String,
@@ -23,8 +24,8 @@ struct Row {
 /// What carries our label and is somebody else's stays, with or without `--force`.
 const NOT_OURS: &str = "kept (not ours)";
 
-/// Removes containers and volumes of ours, and scratch directories that no process holds
-/// any more.
+/// Removes containers and volumes of ours, scratch directories that no process holds any
+/// more, and what runs remember.
 pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
     let mut engine = shared::connect(&args.engine)?;
     let now = clock::now();
@@ -77,6 +78,9 @@ pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
         };
         rows.push(Row { what, action });
     }
+    if let Some(state) = State::here() {
+        rows.extend(forget(&state, args.dry_run));
+    }
     match args.format {
         Format::Json => output::print_json(&rows)?,
         Format::Text if common.quiet => {}
@@ -92,6 +96,33 @@ pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
         true => Ok(Exit::Blocked),
         false => Ok(Exit::Done),
     }
+}
+
+/// Removes what runs remember.
+fn forget(state: &State, dry_run: bool) -> Vec<Row> {
+    let row = |what: String, action| Row {
+        what: format!("state {what}"),
+        action,
+    };
+    let left = match state.left() {
+        Ok(left) => left,
+        // A link or somebody else's directory is not looked into.
+        Err(why) => return vec![row(why, NOT_OURS)],
+    };
+    let one = |Left { path, foreign }: Left| {
+        let shown = path.display();
+        if let Some(why) = foreign {
+            return row(format!("{shown}: {why}"), NOT_OURS);
+        }
+        match dry_run {
+            true => row(shown.to_string(), "would remove"),
+            false => match state.remove(path.file_name().unwrap_or_default()) {
+                Ok(()) => row(shown.to_string(), "removed"),
+                Err(error) => row(format!("{shown}: {error}"), "not removed"),
+            },
+        }
+    };
+    left.into_iter().map(one).collect()
 }
 
 fn action(leftover: &Leftover, now: u64, args: &CleanArgs) -> &'static str {

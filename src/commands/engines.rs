@@ -1,9 +1,11 @@
 //! `tki-attest engines`.
 
+use crate::attest::memory::{self, Memory};
 use crate::attest::run::{Plan, attest, time_left};
 use crate::attest::venue::Proofs;
 use crate::attest::whereabouts::Whereabouts;
 use crate::cli::{Common, EngineArgs, EngineName, EnginesArgs, Format};
+use crate::clock;
 use crate::commands::output;
 use crate::commands::shared::{self, CANDIDATES, Connector};
 use crate::engine::gate::GateChoice;
@@ -16,6 +18,7 @@ use crate::report::progress::Progress;
 use crate::report::table::Paint;
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
+use crate::state::State;
 use std::time::Instant;
 use tki_evidence::controls::CONTROLS;
 use tki_evidence::venue::VenueRules;
@@ -27,6 +30,7 @@ pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
     if args.at.host.is_some() {
         return at_address(args, common);
     }
+    let looking = Looking::new(args, common);
     let mut rows = Vec::new();
     for name in CANDIDATES {
         let engine = EngineArgs {
@@ -34,7 +38,7 @@ pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
             at: args.at.clone(),
             timeout: args.timeout,
         };
-        rows.push(look(&engine, args.try_gate, common)?);
+        rows.push(looking.look(&engine)?);
     }
     print(&rows, args, common)?;
     Ok(if rows.iter().any(|row| row.usable) {
@@ -46,6 +50,7 @@ pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
 
 /// Shows the engine at an address.
 fn at_address(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
+    let looking = Looking::new(args, common);
     let mut first = None;
     // Docker and Podman have addresses.
     for name in &CANDIDATES[..2] {
@@ -54,7 +59,7 @@ fn at_address(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
             at: args.at.clone(),
             timeout: args.timeout,
         };
-        match describe(&engine, args.try_gate, common) {
+        match looking.describe(&engine) {
             Ok(row) => {
                 print(&[row], args, common)?;
                 return Ok(Exit::Done);
@@ -75,97 +80,140 @@ fn print(rows: &[EngineRow], args: &EnginesArgs, common: Common) -> Result<(), F
     }
 }
 
-fn look(args: &EngineArgs, try_gate: bool, common: Common) -> Result<EngineRow, Failure> {
-    let name = args.engine.name();
-    let absent = |reason: String| EngineRow {
-        engine: name,
-        usable: false,
-        reason,
-        version: String::new(),
-        oci_runtime: String::new(),
-        rootless: false,
-        cgroups: String::new(),
-        seccomp: "",
-        at: String::new(),
-        gate: String::new(),
-        gives_up: Vec::new(),
-    };
-    match describe(args, try_gate, common) {
-        // Whoever interrupts means all of it, and not this engine.
-        Err(failure) if failure.code == "run.interrupted" => Err(failure),
-        Err(failure) => Ok(absent(failure.message)),
-        row => row,
+/// How engines are looked at.
+struct Looking {
+    try_gate: bool,
+    /// What runs remember, if it is to be used.
+    state: Option<State>,
+    common: Common,
+}
+
+impl Looking {
+    fn new(args: &EnginesArgs, common: Common) -> Self {
+        Self {
+            try_gate: args.try_gate,
+            state: State::here().filter(|_| !args.no_state),
+            common,
+        }
     }
-}
 
-fn describe(args: &EngineArgs, try_gate: bool, common: Common) -> Result<EngineRow, Failure> {
-    let connector = Connector::new(args, None);
-    connector.settle()?;
-    let mut engine = connector.connect(args.timeout)?;
-    let image = embedded::image()?;
-    let names = ImageNames {
-        manifest_digest: image.manifest_digest.clone(),
-        config_digest: image.config_digest.clone(),
-    };
-    let facts = engine.look_around(&names)?.facts;
-    let kind = engine.gate_kind();
-    drop(engine);
-    let gate = match (try_gate, kind) {
-        (true, _) => tried(args, &connector, common)?,
-        (false, GateKind::Own) => "yes".into(),
-        (false, GateKind::Listener) => "if its runtime takes it (--try-gate tells)".into(),
-    };
-    let runtime = &facts.runtime;
-    Ok(EngineRow {
-        engine: args.engine.name(),
-        usable: true,
-        reason: String::new(),
-        version: runtime.engine_version.clone(),
-        oci_runtime: runtime.oci_runtime.clone(),
-        rootless: runtime.rootless,
-        cgroups: runtime.cgroup_version.clone(),
-        seccomp: match args.engine {
-            EngineName::Embedded | EngineName::Bwrap => "tki-attest",
-            _ => "its runtime",
-        },
-        at: Whereabouts::of(&facts).shown().to_owned(),
-        gate,
-        gives_up: gives_up(args.engine.name(), &facts),
-    })
-}
+    fn look(&self, args: &EngineArgs) -> Result<EngineRow, Failure> {
+        let name = args.engine.name();
+        let absent = |reason: String| EngineRow {
+            engine: name,
+            usable: false,
+            reason,
+            version: String::new(),
+            oci_runtime: String::new(),
+            rootless: false,
+            cgroups: String::new(),
+            seccomp: "",
+            at: String::new(),
+            gate: String::new(),
+            gives_up: Vec::new(),
+        };
+        match self.describe(args) {
+            // Whoever interrupts means all of it, and not this engine.
+            Err(failure) if failure.code == "run.interrupted" => Err(failure),
+            Err(failure) => Ok(absent(failure.message)),
+            row => row,
+        }
+    }
 
-/// Launches a container with a gate before it.
-fn tried(args: &EngineArgs, connector: &Connector, common: Common) -> Result<String, Failure> {
-    let deadline = Instant::now() + args.timeout;
-    let janitor = shared::janitor(args)?;
-    let profile = Profile {
-        seccomp: Seccomp::resolve("deny-by-default")?,
-        limits: Limits::default(),
-    };
-    let image = embedded::image()?;
-    let plan = Plan {
-        venue: "dev",
-        venue_rules: VenueRules::built_in(),
-        proofs: &Proofs::default(),
-        profile: &profile,
-        image: &image,
-        deadline,
-        controls: false,
-        limits: false,
-        runtime: None,
-        gate: GateChoice::Auto,
-        janitor: &janitor,
-        request: None,
-    };
-    let connect = || connector.connect(time_left(deadline, "connecting")?);
-    let mut progress = Progress::new(true, Paint::stderr(common.color));
-    let bundle = attest(connect()?, &connect, &plan, &mut progress)?;
-    let gate = &bundle.evidence().sandbox.gate;
-    Ok(if gate.active {
-        "yes".into()
-    } else {
-        format!("no: {}", gate.reason)
-    })
+    fn describe(&self, args: &EngineArgs) -> Result<EngineRow, Failure> {
+        let connector = Connector::new(args, None);
+        connector.settle()?;
+        let mut engine = connector.connect(args.timeout)?;
+        let image = embedded::image()?;
+        let names = ImageNames {
+            manifest_digest: image.manifest_digest.clone(),
+            config_digest: image.config_digest.clone(),
+        };
+        let facts = engine.look_around(&names)?.facts;
+        let kind = engine.gate_kind();
+        drop(engine);
+        let gate = match (self.try_gate, kind) {
+            (true, _) => self.tried(args, &connector)?,
+            (false, GateKind::Own) => "yes".into(),
+            (false, GateKind::Listener) => self.remembered(&facts),
+        };
+        let runtime = &facts.runtime;
+        Ok(EngineRow {
+            engine: args.engine.name(),
+            usable: true,
+            reason: String::new(),
+            version: runtime.engine_version.clone(),
+            oci_runtime: runtime.oci_runtime.clone(),
+            rootless: runtime.rootless,
+            cgroups: runtime.cgroup_version.clone(),
+            seccomp: match args.engine {
+                EngineName::Embedded | EngineName::Bwrap => "tki-attest",
+                _ => "its runtime",
+            },
+            at: Whereabouts::of(&facts).shown().to_owned(),
+            gate,
+            gives_up: gives_up(args.engine.name(), &facts),
+        })
+    }
+
+    fn progress(&self, quiet: bool) -> Progress {
+        Progress::new(quiet, Paint::stderr(self.common.color))
+    }
+
+    /// What is known of the gate without trying.
+    fn remembered(&self, facts: &EngineFacts) -> String {
+        let known_as = memory::key(facts, None);
+        let found = match (&self.state, known_as) {
+            (Some(state), Some(by)) => state.refusal(&by, clock::now()),
+            _ => Ok(None),
+        };
+        let refusal = found.unwrap_or_else(|why| {
+            self.progress(self.common.quiet).note(&why);
+            None
+        });
+        match refusal {
+            Some(refusal) => {
+                let time = clock::rfc3339(refusal.when);
+                let (date, _) = time.split_once('T').unwrap_or((&time, ""));
+                format!("no (remembered since {date}; --try-gate tries)")
+            }
+            None => "if its runtime takes it (--try-gate tells)".into(),
+        }
+    }
+
+    /// Launches a container with a gate before it.
+    fn tried(&self, args: &EngineArgs, connector: &Connector) -> Result<String, Failure> {
+        let deadline = Instant::now() + args.timeout;
+        let janitor = shared::janitor(args)?;
+        let profile = Profile {
+            seccomp: Seccomp::resolve("deny-by-default")?,
+            limits: Limits::default(),
+        };
+        let image = embedded::image()?;
+        let plan = Plan {
+            venue: "dev",
+            venue_rules: VenueRules::built_in(),
+            proofs: &Proofs::default(),
+            profile: &profile,
+            image: &image,
+            deadline,
+            controls: false,
+            limits: false,
+            runtime: None,
+            gate: GateChoice::Auto,
+            memory: self.state.as_ref().map_or(Memory::None, Memory::Renewed),
+            janitor: &janitor,
+            request: None,
+        };
+        let connect = || connector.connect(time_left(deadline, "connecting")?);
+        let bundle = attest(connect()?, &connect, &plan, &mut self.progress(true))?;
+        let gate = &bundle.evidence().sandbox.gate;
+        Ok(if gate.active {
+            "yes".into()
+        } else {
+            format!("no: {}", gate.reason)
+        })
+    }
 }
 
 fn gives_up(engine: &str, facts: &EngineFacts) -> Vec<String> {

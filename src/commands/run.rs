@@ -1,6 +1,7 @@
 //! `tki-attest run`.
 
 use crate::attest::bundle::{self, Written};
+use crate::attest::memory::Memory;
 use crate::attest::run::{Plan, attest, begin_to_describe_tool, time_left};
 use crate::attest::venue::{self, Proofs};
 use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
@@ -21,6 +22,7 @@ use crate::report::table::Paint;
 use crate::report::text::printable;
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
+use crate::state::State;
 use crate::trust::envelope_file;
 use crate::trust::keys::Key;
 use crate::verify::artifacts::Source;
@@ -87,6 +89,7 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         proofs,
         key,
         out,
+        state: State::here().filter(|_| !args.no_state),
     };
     if args.engine.engine == EngineName::All {
         return on_all(&job, common);
@@ -120,6 +123,8 @@ struct Job<'a> {
     key: Option<Key>,
     /// Where evidence goes, held from the start.
     out: Folder,
+    /// What runs remember, if they are to.
+    state: Option<State>,
 }
 
 fn exit_of(status: Status) -> Exit {
@@ -245,6 +250,7 @@ fn on_one(
         limits: false,
         runtime: args.runtime.as_deref(),
         gate: args.gate,
+        memory: job.state.as_ref().map_or(Memory::None, Memory::Used),
         janitor: &janitor,
         request: answer(args, profile, &image)?,
     };

@@ -1,5 +1,6 @@
 //! `tki-attest seccomp lint|explain|derive`.
 
+use crate::attest::memory::Memory;
 use crate::attest::run::{Plan, attest};
 use crate::attest::venue::Proofs;
 use crate::cli::{Common, DeriveArgs, Format, ProfileArgs, SeccompCommand};
@@ -81,6 +82,7 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
                 limits: true,
                 runtime: None,
                 gate: GateChoice::Off,
+                memory: Memory::None,
                 janitor: &janitor,
                 request: None,
             };

@@ -124,6 +124,19 @@ pub struct EngineFacts {
     pub lacks: Vec<&'static str>,
     /// What the user should know about the choice of engine or runtime.
     pub notes: Vec<String>,
+    /// By what it is known again, if it says that before it is asked for a container.
+    pub identity: Option<Identity>,
+}
+
+/// By what an engine is known again, beside its name, its version and its runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Its address, as a user would write it.
+    pub address: String,
+    /// What it calls itself by; empty if it does not.
+    pub id: String,
+    /// What it says its runtime was built from; empty if it does not.
+    pub runtime_commit: String,
 }
 
 /// What must be known before anything is made.

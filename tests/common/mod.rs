@@ -4,6 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,19 @@ pub fn tool() -> Command {
     isolated(Path::new(env!("CARGO_BIN_EXE_tki-attest")))
 }
 
+thread_local! {
+    /// Where the commands of a test could remember something; removed with the test.
+    static STATE: tempfile::TempDir = tempfile::tempdir().unwrap();
+}
+
+/// A directory for the state of one command, which is not there yet. No test writes to the
+/// user's own, and none knows what another command has seen.
+fn fresh_state() -> PathBuf {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    STATE.with(|state| state.path().join(count.to_string()))
+}
+
 /// A copy of the tool, or a program that starts it, in the same environment.
 pub fn isolated(program: &Path) -> Command {
     let mut command = Command::new(program);
@@ -70,6 +84,7 @@ pub fn isolated(program: &Path) -> Command {
         .env_remove("DOCKER_TLS_VERIFY")
         .env_remove("CONTAINER_HOST")
         .env_remove("SOURCE_DATE_EPOCH")
+        .env("XDG_STATE_HOME", fresh_state())
         .stdin(Stdio::null());
     command
 }

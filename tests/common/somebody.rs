@@ -79,6 +79,8 @@ impl Somebody {
                 "--init-groups",
             ])
             .env("HOME", self.path("home"))
+            // What a test has made for root is not for this user to write to.
+            .env("XDG_STATE_HOME", self.path("home/state"))
             .env("USER", &self.name)
             .env("XDG_RUNTIME_DIR", self.path("runtime"))
             .current_dir(self.path("home"))

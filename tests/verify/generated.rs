@@ -17,7 +17,7 @@ use tki_evidence::evidence::{Evidence, OutsideFacts, RawFacts};
 use tki_evidence::matrix::Matrix;
 use tki_evidence::observation::State;
 use tki_evidence::request::control_nonce;
-use tki_evidence::{derive, facts, fields, stamp};
+use tki_evidence::{derive, facts, fields, remembered, stamp};
 
 /// How many fields of one kind are edited, and how many lines of one text.
 const SAMPLES: usize = 8;
@@ -888,6 +888,17 @@ const LIES: &[(&str, &str, Lie)] = &[
         "EV-TEXTS",
         |evidence| {
             evidence.sandbox.out_backing.reason = "noexec,nosuid,nodev,size=4096".into();
+        },
+    ),
+    ("a gate that was not tried", "EV-TEXTS", |evidence| {
+        evidence.sandbox.gate.reason = "not tried".into();
+    }),
+    (
+        "a gate that was refused after the run",
+        "EV-TEXTS",
+        |evidence| {
+            let reason = remembered::reason("listenerPath is not set", 4_102_444_799);
+            evidence.sandbox.gate.reason = reason;
         },
     ),
     ("a gate that refused nothing", "EV-TEXTS", |evidence| {

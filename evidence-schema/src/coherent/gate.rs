@@ -1,14 +1,17 @@
 //! The exec gate: it answered at least what the probes were answered by it.
 
 use super::forms::is_harmless;
+use super::kernel::is_local;
 use super::{Found, seen, shown};
 use crate::catalogue;
 use crate::derive;
 use crate::evidence::Evidence;
 use crate::judge::profile::Calls;
 use crate::observation::{Observation, Phase, State};
+use crate::remembered::{self, NOT_TRIED};
 use crate::seccomp::{About, GATED, Place};
 use crate::syscalls;
+use crate::time::parse_rfc3339;
 use std::borrow::Cow;
 
 /// How a gate that stands was put there.
@@ -21,6 +24,19 @@ const WAYS: &[&str] = &[
 /// A gate that answers more is broken.
 const MOST_ANSWERS: u32 = 4096;
 
+/// A gate that was not tried was refused before this run, by an engine that is asked for
+/// one through the profile, and left the profile alone.
+fn is_not_tried_for_a_reason(evidence: &Evidence) -> bool {
+    let gate = &evidence.sandbox.gate;
+    if !gate.reason.starts_with(NOT_TRIED) {
+        return true;
+    }
+    let refused = remembered::parse(&gate.reason).map(|(_, when)| when);
+    let started = parse_rfc3339(&evidence.started);
+    let is_before = matches!((refused, started), (Some(when), Some(start)) if when <= start);
+    is_before && !is_local(&evidence.runtime.engine) && gate.plain_profile.is_empty()
+}
+
 pub fn check(found: &mut Found, evidence: &Evidence) {
     const FIELDS: &str = "sandbox.gate";
     let gate = &evidence.sandbox.gate;
@@ -28,6 +44,9 @@ pub fn check(found: &mut Found, evidence: &Evidence) {
     found.must(good, FIELDS, || shown(&gate.reason));
     if !gate.active {
         found.must(!WAYS.contains(&gate.reason.as_str()), FIELDS, || {
+            shown(&gate.reason)
+        });
+        found.must(is_not_tried_for_a_reason(evidence), FIELDS, || {
             shown(&gate.reason)
         });
         return;

@@ -1,7 +1,7 @@
 //! Questions that change nothing, in Docker's words.
 
 use crate::engine::api::dial::Fault;
-use crate::engine::contract::EngineFacts;
+use crate::engine::contract::{EngineFacts, Identity};
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::SystemInfo;
@@ -64,11 +64,12 @@ pub fn within_bounds(held: &Holdings) -> Result<(), Fault> {
 }
 
 /// What the engine says about itself, in our own words.
-pub fn facts(info: SystemInfo, api_version: String) -> EngineFacts {
+pub fn facts(info: SystemInfo, api_version: String, host: &str) -> EngineFacts {
     let security_options = info.security_options.unwrap_or_default();
     let rootless = security_options
         .iter()
         .any(|option| option == "name=rootless");
+    let runtime_commit = info.runc_commit.and_then(|commit| commit.id);
     let cgroup_version = info.cgroup_version.map(|version| version.to_string());
     EngineFacts {
         runtime: Runtime {
@@ -98,5 +99,10 @@ pub fn facts(info: SystemInfo, api_version: String) -> EngineFacts {
         .map(|(name, _)| name)
         .collect(),
         notes: Vec::new(),
+        identity: Some(Identity {
+            address: host.to_owned(),
+            id: info.id.unwrap_or_default(),
+            runtime_commit: runtime_commit.unwrap_or_default(),
+        }),
     }
 }

@@ -74,9 +74,11 @@ impl Engine for DockerEngine {
             )
         })?;
         let api_version = self.api.docker.client_version().to_string();
-        let mut facts = ask::facts(info, api_version);
         let address = &self.api.raw.address;
-        facts.reached = address.far();
+        let reached = address.far();
+        let host = reached.as_ref().unwrap_or(&self.api.raw.host);
+        let mut facts = ask::facts(info, api_version, host);
+        facts.reached = reached;
         facts.notes.extend(address.note());
         Ok(Surroundings {
             facts,

@@ -54,6 +54,7 @@ pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: &Support) 
         .map(|(name, _)| name)
         .collect(),
         notes: Vec::new(),
+        identity: None,
     }
 }
 

@@ -53,6 +53,8 @@ pub fn facts(place: &Place) -> EngineFacts {
         cpus: i64::try_from(cpus).unwrap_or(1),
         lacks: Vec::new(),
         notes: place.notes.clone(),
+        // Its runtime is known once there is a container.
+        identity: None,
     }
 }
 
