@@ -17,7 +17,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tki_evidence::controls::CONTROLS;
+use tki_evidence::controls::{self, CONTROLS};
 use tki_evidence::stamp::sha256_hex;
 
 const ENGINES: [&str; 2] = ["embedded", "bwrap"];
@@ -57,14 +57,7 @@ fn whole_battery(engine: &str, seccomp: &str) {
         .iter()
         .map(|control| control["control"].as_str().unwrap())
         .collect();
-    let wanted: Vec<&str> = CONTROLS
-        .iter()
-        .filter(|control| {
-            control
-                .impossible_on
-                .iter()
-                .all(|(name, _)| *name != engine)
-        })
+    let wanted: Vec<&str> = controls::of_engine(engine)
         .map(|control| control.name)
         .collect();
     assert_eq!(names, wanted);

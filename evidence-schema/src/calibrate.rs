@@ -4,7 +4,7 @@
 use crate::controls::{self, Control};
 use crate::evidence::{ChangedSetting, ControlResult, ProbeResult, RawFacts, Verdict};
 use crate::judge::{self, Sweeps, Texts};
-use crate::relaxation::{self, Names, SAME};
+use crate::relaxation::{self, Names, Relaxation, SAME};
 use crate::settings::{self, BindKind, Settings};
 use crate::transcript::Heard;
 use std::borrow::Cow;
@@ -115,25 +115,21 @@ fn restated<'a>(said: &'a ControlResult, run: &Comparable) -> Cow<'a, ControlRes
 /// that is not there cannot be relaxed, and not every engine can relax all.
 pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
     let can = |control: &&Control| {
-        let no_quota = run.cpu_quota_us == 0
-            && control
-                .relaxations
-                .contains(&relaxation::Relaxation::CpuQuota);
+        // Without a quota there are no counters, and so no group to be shown.
+        let of_quota = |one: &Relaxation| {
+            matches!(one, Relaxation::CpuQuota | Relaxation::CgroupWritable)
+        };
+        let no_quota = run.cpu_quota_us == 0 && control.relaxations.iter().any(of_quota);
         // Root of a user's own Podman is that user on the host, whose other
         // processes count against a limit that stands in for the group's.
         let no_room = engine == "podman"
             && run.pids_limit == 0
             && control
                 .relaxations
-                .contains(&relaxation::Relaxation::RootUser);
-        !no_quota
-            && !no_room
-            && !control
-                .impossible_on
-                .iter()
-                .any(|(name, _)| *name == engine)
+                .contains(&Relaxation::RootUser);
+        !no_quota && !no_room
     };
-    controls::CONTROLS.iter().filter(can).collect()
+    controls::of_engine(engine).filter(can).collect()
 }
 
 /// A run's own settings, in the form in which a control's are compared with them.

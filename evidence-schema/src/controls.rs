@@ -441,6 +441,15 @@ pub fn find(name: &str) -> Option<&'static Control> {
     CONTROLS.iter().find(|control| control.name == name)
 }
 
+/// Controls that an engine can run at all.
+pub fn of_engine(engine: &str) -> impl Iterator<Item = &'static Control> {
+    let can = move |control: &&Control| {
+        let mut impossible = control.impossible_on.iter();
+        impossible.all(|(name, _)| *name != engine)
+    };
+    CONTROLS.iter().filter(can)
+}
+
 /// Probes that a control runs: all but the heavy ones that it is not about.
 pub fn probes(control: &Control) -> impl Iterator<Item = &'static ProbeSpec> + Clone {
     let is_run = |probe: &&ProbeSpec| match control.only {

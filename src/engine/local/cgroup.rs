@@ -3,6 +3,7 @@
 use super::orphans;
 use super::support::{ROOT, Support};
 use crate::engine::held::Held;
+use rustix::mount::mount_bind;
 use rustix::process::Pid;
 use std::fs;
 use std::io::Result;
@@ -75,15 +76,24 @@ impl Groups {
         self.folders.iter().find(counts).map(PathBuf::as_path)
     }
 
-    /// A read-only view of the group that counts CPU time, and where engines
-    /// show it.
-    pub fn show(&self, place: &Path) -> std::result::Result<Option<(String, String)>, String> {
+    /// A view of the group that counts CPU time, read-only unless a control asks for
+    /// another, and where engines show it.
+    pub fn show(
+        &self,
+        place: &Path,
+        writable: bool,
+    ) -> std::result::Result<Option<(String, String)>, String> {
         let Some(folder) = self.counters() else {
             return Ok(None);
         };
         let source = place.join("group");
-        let shown = fs::create_dir(&source)
-            .and_then(|()| Ok(super::keeper::bwrap::read_only_bind(folder, &source)?));
+        let shown = fs::create_dir(&source).and_then(|()| {
+            match writable {
+                true => mount_bind(folder, &source)?,
+                false => super::keeper::bwrap::read_only_bind(folder, &source)?,
+            }
+            Ok(())
+        });
         shown.map_err(|error| format!("showing the control group: {error}"))?;
         let target = match self.version {
             1 => "/sys/fs/cgroup/cpu",

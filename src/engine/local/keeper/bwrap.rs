@@ -35,7 +35,7 @@ pub(super) fn keep(
     let groups = Groups::make(&job.name, &job.settings, &job.support)
         .map_err(at("making control groups"))?;
     let tmpfs = mount_all(&job.settings.tmpfs, &place)?;
-    let shown = groups.show(&place)?;
+    let shown = groups.show(&place, false)?;
     let frozen = if job.settings.system_paths_masked {
         freeze(&place)?
     } else {

@@ -117,7 +117,11 @@ fn keep_embedded(
 }
 
 /// Gives the container's user the group that is shown to the container.
+/// Without root that is who has made it.
 fn give_group(job: &Job) -> Result<(), String> {
+    if !host::is_root() {
+        return Ok(());
+    }
     let (uid, gid) = oci::ids(&job.settings.user);
     let group = cgroup::counters(&job.name);
     chown(&group, Some(uid), Some(gid)).map_err(at("giving the control group away"))
@@ -158,7 +162,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
     };
     let groups =
         Groups::make(&job.name, &job.settings, &support).map_err(at("making control groups"))?;
-    let shown = groups.show(place)?;
+    let shown = groups.show(place, job.extras.own_group)?;
     if hidden {
         hide_groups()?;
     }
@@ -169,7 +173,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
             _ => format!("/{}", job.name),
         },
         counters: shown.map(|(source, _)| source),
-        writable: false,
+        writable: job.extras.own_group,
         root: false,
         unified: !hidden,
     };
