@@ -28,17 +28,17 @@ fn both_profiles_pass_every_probe_and_verify_accepts_both() {
         let lines = said.stdout.lines();
         assert_eq!(
             lines.filter(|line| line.contains(" PASS  ")).count(),
-            46,
+            48,
             "{said:?}"
         );
         assert!(
-            said.stdout.contains("SANDBOX_ATTESTED  46 of 46"),
+            said.stdout.contains("SANDBOX_ATTESTED  48 of 48"),
             "{said:?}"
         );
 
         let path = evidence_in(&out);
         let evidence = read_json(&path);
-        assert_eq!(evidence["summary"]["passed"], 46);
+        assert_eq!(evidence["summary"]["passed"], 48);
         assert_eq!(evidence["seccomp_profile"], profile);
         assert_eq!(evidence["inventory"]["unchanged"], true);
         let accepted = verify(&path, &["--require-artifacts"]);
@@ -297,7 +297,7 @@ fn something_that_appears_during_the_run_is_seen_and_blocks() {
     let evidence = read_json(&path);
     assert_eq!(evidence["inventory"]["unchanged"], false);
     assert_eq!(evidence["status"], "SANDBOX_ATTESTATION_PARTIAL");
-    assert_eq!(evidence["summary"]["passed"], 46);
+    assert_eq!(evidence["summary"]["passed"], 48);
     let verified = verify(&path, &[]);
     assert_eq!(verified.status, 3, "{verified:?}");
     assert!(verified.stdout.contains("EV-INVENTORY"), "{verified:?}");

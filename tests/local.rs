@@ -40,7 +40,7 @@ fn whole_battery(engine: &str, seccomp: &str) {
     verify(&path, &["--require-artifacts"]).succeeded();
     let evidence = read_json(&path);
     assert_eq!(evidence["runtime"]["engine"], engine);
-    assert_eq!(evidence["summary"]["passed"], 52);
+    assert_eq!(evidence["summary"]["passed"], 54);
     assert_eq!(evidence["witnesses"]["outside"]["available"], true);
     // The gate stood, and the evidence says who refused the execs.
     let gate = &evidence["sandbox"]["gate"];

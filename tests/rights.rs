@@ -65,7 +65,10 @@ fn a_user_of_the_docker_group_attests_with_every_control() {
     let evidence = read_json(&path);
     assert_eq!(evidence["status"], "SANDBOX_ATTESTED");
     let controls = evidence["controls"].as_array().unwrap();
-    assert_eq!(controls.len(), tki_evidence::controls::of_engine("docker").count());
+    assert_eq!(
+        controls.len(),
+        tki_evidence::controls::of_engine("docker").count()
+    );
     assert!(controls.iter().all(|control| control["holds"] == true));
     assert_eq!(evidence["sandbox"]["out_backing"]["maker"], "engine");
     // What this user may read is read, and what not is named.

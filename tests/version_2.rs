@@ -264,7 +264,7 @@ fn evidence(out: &Path, passed: u32) -> Value {
 /// Of a run with the controls, if they were asked for.
 fn evidence_with_controls(out: &Path) -> Value {
     let wanted = controls();
-    let evidence = evidence(out, if wanted == "none" { 46 } else { 52 });
+    let evidence = evidence(out, if wanted == "none" { 48 } else { 54 });
     let ran = evidence["controls"].as_array().unwrap();
     assert_eq!(ran.is_empty(), wanted == "none");
     for control in ran {
@@ -281,9 +281,9 @@ fn with_groups_of_version_2_engines_without_a_daemon_attest() {
     let (_, out) = boot(folder.path(), &programs, WITHOUT_A_DAEMON, &exits);
     let root = evidence_with_controls(&out.join("root"));
     assert_eq!(root["runtime"]["rootless"], false);
-    let bwrap = evidence(&out.join("bwrap"), 46);
+    let bwrap = evidence(&out.join("bwrap"), 48);
     assert_eq!(bwrap["runtime"]["engine"], "bwrap");
-    let user = evidence(&out.join("user"), 46);
+    let user = evidence(&out.join("user"), 48);
     assert_eq!(user["runtime"]["rootless"], true);
 }
 
@@ -306,14 +306,14 @@ fn with_groups_of_version_2_podman_attests_with_crun_with_runc_and_for_a_user() 
     assert!(screen.contains("containers of somebody: 0"), "{screen}");
     assert!(!screen.contains("crun cannot run"), "{screen}");
     let crun = evidence_with_controls(&out.join("crun"));
-    let runc = evidence(&out.join("runc"), 46);
+    let runc = evidence(&out.join("runc"), 48);
     for (evidence, runtime) in [(crun, "crun"), (runc, "runc")] {
         assert_eq!(evidence["runtime"]["engine"], "podman");
         assert_eq!(evidence["runtime"]["oci_runtime"], runtime);
         assert_eq!(evidence["sandbox"]["gate"]["active"], true, "{runtime}");
     }
     // Without systemd Podman makes groups for a user only in one that is named to it.
-    let user = evidence(&out.join("user"), 52);
+    let user = evidence(&out.join("user"), 54);
     assert_eq!(user["runtime"]["rootless"], true);
     for control in user["controls"].as_array().unwrap() {
         assert_eq!(control["holds"], true, "{control}");

@@ -116,17 +116,14 @@ fn restated<'a>(said: &'a ControlResult, run: &Comparable) -> Cow<'a, ControlRes
 pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
     let can = |control: &&Control| {
         // Without a quota there are no counters, and so no group to be shown.
-        let of_quota = |one: &Relaxation| {
-            matches!(one, Relaxation::CpuQuota | Relaxation::CgroupWritable)
-        };
+        let of_quota =
+            |one: &Relaxation| matches!(one, Relaxation::CpuQuota | Relaxation::CgroupWritable);
         let no_quota = run.cpu_quota_us == 0 && control.relaxations.iter().any(of_quota);
         // Root of a user's own Podman is that user on the host, whose other
         // processes count against a limit that stands in for the group's.
         let no_room = engine == "podman"
             && run.pids_limit == 0
-            && control
-                .relaxations
-                .contains(&Relaxation::RootUser);
+            && control.relaxations.contains(&Relaxation::RootUser);
         !no_quota && !no_room
     };
     controls::of_engine(engine).filter(can).collect()

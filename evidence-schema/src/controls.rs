@@ -56,7 +56,7 @@ const PLAIN: Control = Control {
 
 /// What has nothing but a filter in front of it fails without the filter, where
 /// there is also somewhere to go.
-const WITHOUT_SECCOMP_AND_NETWORK: [&str; 16] = [
+const WITHOUT_SECCOMP_AND_NETWORK: [&str; 18] = [
     "PR-NET-1",
     "PR-NET-2",
     "PR-PTRACE-1",
@@ -68,16 +68,18 @@ const WITHOUT_SECCOMP_AND_NETWORK: [&str; 16] = [
     "XP-KEYRING",
     "XP-MOUNT-API",
     "XP-NS-MAKE",
+    "XP-PAGE-CACHE",
     "XP-PERSONALITY",
     "XP-PROCESSES",
     "XP-PROGRAMS",
+    "XP-SOCK-FAMILIES",
     "XP-TTY",
     "XP-URING",
 ];
 
 /// The same where there is nowhere to go: all but the second.
-const WITHOUT_SECCOMP: [&str; 15] = {
-    let mut list = [WITHOUT_SECCOMP_AND_NETWORK[0]; 15];
+const WITHOUT_SECCOMP: [&str; 17] = {
+    let mut list = [WITHOUT_SECCOMP_AND_NETWORK[0]; 17];
     let mut place = 1;
     while place < list.len() {
         list[place] = WITHOUT_SECCOMP_AND_NETWORK[place + 1];

@@ -29,6 +29,8 @@ impl Errno {
     pub const ENODEV: Errno = Errno(19);
     /// Permission denied.
     pub const EACCES: Errno = Errno(13);
+    /// The address family is not supported.
+    pub const EAFNOSUPPORT: Errno = Errno(97);
     /// Invalid argument.
     pub const EINVAL: Errno = Errno(22);
     /// No such system call.

@@ -98,7 +98,7 @@ fn with_delegated_groups_the_embedded_engine_passes_the_whole_battery() {
         let path = evidence_in(&out);
         let evidence = read_json(&path);
         assert_eq!(evidence["status"], "SANDBOX_ATTESTED");
-        assert_eq!(evidence["summary"]["passed"], 52);
+        assert_eq!(evidence["summary"]["passed"], 54);
         let runtime = &evidence["runtime"];
         assert_eq!(
             (&runtime["engine"], &runtime["rootless"]),

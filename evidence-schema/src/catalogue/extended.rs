@@ -104,6 +104,41 @@ pub const EXTENDED: &[ProbeSpec] = &[
         ],
     },
     ProbeSpec {
+        id: "XP-PAGE-CACHE",
+        requirements: &["R6", "R7"],
+        operation: "splice, tee, vmsplice",
+        expected: "denied EPERM or ENOSYS",
+        reason: "pages of files that can only be read have been written to by way of pipes",
+        phases: ENGINE,
+        required_phases: ENGINE,
+        heavy: false,
+        uncalibrated: None,
+        operations: &[
+            op("splice", NO_CALL),
+            op("tee", NO_CALL),
+            op("vmsplice", NO_CALL),
+        ],
+    },
+    ProbeSpec {
+        id: "XP-SOCK-FAMILIES",
+        requirements: &["R1", "R3"],
+        operation: "socket() of every family and of every netlink protocol, with a type that does \
+                    not exist",
+        expected: "denied each, with EPERM, EACCES or EAFNOSUPPORT, or by SIGSYS",
+        reason: "each family is code of the kernel's, and rarely used ones have let callers out",
+        phases: ENGINE,
+        required_phases: ENGINE,
+        heavy: false,
+        uncalibrated: None,
+        operations: &[
+            op("socket(0..63, 15)", Expect::Fact(FactRule::Refused(64))),
+            op(
+                "socket(AF_NETLINK, 15, 0..31)",
+                Expect::Fact(FactRule::Refused(32)),
+            ),
+        ],
+    },
+    ProbeSpec {
         id: "XP-PROCESSES",
         requirements: &["R9"],
         operation: "process_vm_writev, kcmp, pidfd_getfd, pidfd_open",
@@ -515,7 +550,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
     ProbeSpec {
         id: "XP-FS-DEVICES",
         requirements: &["R6"],
-        operation: "entries of /dev; mknod",
+        operation: "entries of /dev and their numbers; mknod",
         expected: "those of every container; denied EPERM",
         reason: "a device node is the host's hardware",
         phases: ENGINE,
@@ -524,6 +559,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
         uncalibrated: None,
         operations: &[
             op("devices", Expect::Fact(FactRule::Devices)),
+            op("device-numbers", Expect::Fact(FactRule::DeviceNumbers)),
             op("mknod(/out)", NO_CALL),
             op("mknod(/tmp)", NO_CALL),
         ],

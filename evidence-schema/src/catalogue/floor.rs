@@ -95,13 +95,16 @@ pub const DENIED: &[&str] = &[
     "shutdown",
     "socket",
     "socketpair",
+    "splice",
     "swapoff",
     "swapon",
     "syslog",
+    "tee",
     "umount2",
     "unshare",
     "userfaultfd",
     "vhangup",
+    "vmsplice",
 ];
 
 /// Calls that are on the floor with some arguments only: namespaces are made by flags of

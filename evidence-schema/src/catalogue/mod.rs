@@ -101,6 +101,10 @@ pub enum FactRule {
     ImageFiles,
     /// Entries below /dev are those that every container has.
     Devices,
+    /// Nodes below /dev have the numbers that their names stand for.
+    DeviceNumbers,
+    /// So many numbers from 0 on, as `number=answer`, each answer a refusal of a socket.
+    Refused(usize),
     /// Descriptors 0, 1 and 2, each a pipe or the null device.
     Descriptors,
     /// No call of [`floor::DENIED`] and none that the profile denies got

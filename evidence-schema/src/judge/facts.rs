@@ -107,6 +107,8 @@ pub fn check(rule: FactRule, seen: &Observation, texts: &Texts) -> Vec<Problem> 
         FactRule::FreshNamespace => namespace(reading, texts),
         FactRule::ImageFiles => within(reading, IMAGE_FILES, "/tki-inspector"),
         FactRule::Devices => within(reading, DEVICES, "null"),
+        FactRule::DeviceNumbers => device_numbers(reading),
+        FactRule::Refused(count) => refused(reading, count),
         FactRule::Descriptors => {
             let kinds: Vec<(&str, &str)> = reading
                 .split(',')
@@ -149,6 +151,8 @@ pub fn reads_texts(rule: FactRule) -> bool {
         | FactRule::OneOf(_)
         | FactRule::ImageFiles
         | FactRule::Devices
+        | FactRule::DeviceNumbers
+        | FactRule::Refused(_)
         | FactRule::Descriptors => false,
     }
 }
@@ -287,6 +291,64 @@ fn within(reading: &str, known: &[&str], at_least: &str) -> Vec<Problem> {
         return vec![(Verdict::Unproven, format!("{at_least} was not found"))];
     }
     Vec::new()
+}
+
+/// What the kernel's own devices are.
+const NUMBERS: &[(&str, &str)] = &[
+    ("full", "1:7"),
+    ("null", "1:3"),
+    ("random", "1:8"),
+    ("tty", "5:0"),
+    ("urandom", "1:9"),
+    ("zero", "1:5"),
+];
+
+/// A container need not have all of them; what it has must be what it is called.
+fn device_numbers(reading: &str) -> Vec<Problem> {
+    let wrong = reading.split(' ').filter(|entry| {
+        let (name, number) = entry.split_once('=').unwrap_or((entry, ""));
+        !NUMBERS.contains(&(name, number))
+    });
+    let wrong: Vec<&str> = wrong.collect();
+    match reading {
+        "" => vec![(Verdict::Unproven, "no device was found".into())],
+        _ if wrong.is_empty() => Vec::new(),
+        _ => vec![(
+            Verdict::Fail,
+            format!("not what it is called: {}", wrong.join(" ")),
+        )],
+    }
+}
+
+/// How a socket is refused; the last where the filter ends the caller.
+const REFUSALS: &[&str] = &["EPERM", "EACCES", "EAFNOSUPPORT", "SIGSYS"];
+
+fn refused(reading: &str, count: usize) -> Vec<Problem> {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for entry in reading.split_whitespace() {
+        let Some((number, answer)) = entry.split_once('=') else {
+            return vec![(Verdict::Unproven, "not a list of answers".into())];
+        };
+        if number.parse() != Ok(seen) {
+            return vec![(Verdict::Unproven, format!("{seen} was not tried"))];
+        }
+        seen += 1;
+        if !REFUSALS.contains(&answer) {
+            wrong.push(entry);
+        }
+    }
+    if !wrong.is_empty() {
+        wrong.truncate(8);
+        return vec![(Verdict::Fail, format!("let through: {}", wrong.join(" ")))];
+    }
+    match seen == count {
+        true => Vec::new(),
+        false => vec![(
+            Verdict::Unproven,
+            format!("{seen} answers instead of {count}"),
+        )],
+    }
 }
 
 /// The kernel's first namespaces have fixed numbers.

@@ -81,6 +81,11 @@ fn good_value(rule: FactRule) -> String {
         FactRule::FreshNamespace => "net:[4026532999]".into(),
         FactRule::ImageFiles => "/tki-inspector,/tki-sandbox".into(),
         FactRule::Devices => "null,zero".into(),
+        FactRule::DeviceNumbers => "null=1:3 zero=1:5".into(),
+        FactRule::Refused(count) => {
+            let answers: Vec<String> = (0..count).map(|n| format!("{n}=EPERM")).collect();
+            answers.join(" ")
+        }
         FactRule::Descriptors => "0=pipe,1=pipe,2=null".into(),
         FactRule::Sweep => good_sweep(),
         FactRule::NoIpv4Route | FactRule::NoIpv6Route | FactRule::NoSocketFile => String::new(),
@@ -340,6 +345,11 @@ fn readings_that_leak_fail_and_readings_that_say_nothing_do_not_pass() {
         ("XP-FD", "0=socket,1=pipe,2=pipe", Verdict::Fail),
         ("XP-FD", "0=pipe,1=pipe", Verdict::Fail),
         ("XP-FS-MASKED", "file", Verdict::Fail),
+        ("XP-SOCK-FAMILIES", "", Verdict::Unproven),
+        ("XP-SOCK-FAMILIES", "0=EPERM 1=EPERM", Verdict::Unproven),
+        ("XP-SOCK-FAMILIES", "0=EPERM 2=EPERM", Verdict::Unproven),
+        ("XP-SOCK-FAMILIES", "0=EPERM 1=EINVAL", Verdict::Fail),
+        ("XP-SOCK-FAMILIES", "0=EPERM 1=ok", Verdict::Fail),
         ("XP-ABI-SWEEP", "0=EBADF", Verdict::Unproven),
         ("XP-ABI-SWEEP", "", Verdict::Unproven),
         ("XP-LIM-CPU", "not throttled", Verdict::Fail),

@@ -85,15 +85,31 @@ fn sweep(_: &Context) -> Outcome {
         .iter()
         .filter_map(|name| syscalls::number(name))
         .collect();
+    all_answers(END, &skipped, |number| {
+        let mut arguments = [usize::MAX; 6];
+        if number == MSGGET {
+            // Every flag would include the one that makes a queue.
+            arguments[1] = 0;
+        }
+        // SAFETY: no pointer, descriptor, flag or size is ever this, so the kernel has
+        // nothing to write to; the calls that take no arguments are harmless or on the
+        // list of those not tried.
+        unsafe { sys::raw(number as usize, arguments) }
+    })
+}
+
+/// What came back for each number below `end`, as `number=answer`. The attempts are made by
+/// copies of this process: a filter may end one, and the next goes on after it.
+pub fn all_answers(end: u32, skipped: &[u32], attempt: fn(u32) -> Result) -> Outcome {
     let mut answers: Vec<String> = Vec::new();
-    while (answers.len() as u32) < END {
+    while (answers.len() as u32) < end {
         let from = answers.len() as u32;
         if skipped.contains(&from) {
             answers.push("skipped".into());
             continue;
         }
-        let until = (from..END).find(|n| skipped.contains(n)).unwrap_or(END);
-        match sweep_part(from, until, &mut answers) {
+        let until = (from..end).find(|n| skipped.contains(n)).unwrap_or(end);
+        match some_answers(from, until, attempt, &mut answers) {
             Err(errno) => return Outcome::not_reached("fork", errno),
             // The copy went with the call that it was making.
             Ok(ended) if (answers.len() as u32) < until => answers.push(match ended {
@@ -112,7 +128,12 @@ fn sweep(_: &Context) -> Outcome {
 }
 
 /// A copy of this process tries some numbers and tells what came back.
-fn sweep_part(from: u32, until: u32, answers: &mut Vec<String>) -> Result<Ended> {
+fn some_answers(
+    from: u32,
+    until: u32,
+    attempt: fn(u32) -> Result,
+    answers: &mut Vec<String>,
+) -> Result<Ended> {
     let (reader, writer) = sys::pipe()?;
     let pid = match sys::fork() {
         Err(errno) => {
@@ -122,16 +143,7 @@ fn sweep_part(from: u32, until: u32, answers: &mut Vec<String>) -> Result<Ended>
         }
         Ok(None) => {
             for number in from..until {
-                let mut arguments = [usize::MAX; 6];
-                if number == MSGGET {
-                    // Every flag would include the one that makes a queue.
-                    arguments[1] = 0;
-                }
-                // SAFETY: no pointer, descriptor, flag or size is ever this, so
-                // the kernel has nothing to write to; the calls that take no
-                // arguments are harmless or on the list of those not tried.
-                let answer = unsafe { sys::raw(number as usize, arguments) };
-                let answer = answer.map_or_else(|errno| errno.0, |_| OK);
+                let answer = attempt(number).map_or_else(|errno| errno.0, |_| OK);
                 if io::write_all(writer, &answer.to_ne_bytes()).is_err() {
                     break;
                 }

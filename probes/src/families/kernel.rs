@@ -57,6 +57,13 @@ pub const HANDLES: &[Operation] = &[
     }),
 ];
 
+/// XP-PAGE-CACHE.
+pub const PAGE_CACHE: &[Operation] = &[
+    ("splice", |_| call(275, [BAD, 0, BAD, 0, 1, 0])),
+    ("tee", |_| call(276, [BAD, BAD, 1, 0, 0, 0])),
+    ("vmsplice", |_| call(278, [BAD, BAD, 1, 0, 0, 0])),
+];
+
 /// XP-PROCESSES.
 pub const PROCESSES: &[Operation] = &[
     ("process_vm_writev", |_| call(311, [1, BAD, 0, BAD, 0, 1])),

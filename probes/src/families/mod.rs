@@ -68,6 +68,8 @@ pub const TABLES: &[(&str, &[Operation])] = &[
     ("XP-KEYRING", kernel::KEYRING),
     ("XP-ADMIN", kernel::ADMIN),
     ("XP-HANDLES", kernel::HANDLES),
+    ("XP-PAGE-CACHE", kernel::PAGE_CACHE),
+    ("XP-SOCK-FAMILIES", network::FAMILIES),
     ("XP-PROCESSES", kernel::PROCESSES),
     ("XP-PERSONALITY", kernel::PERSONALITY),
     ("XP-TTY", kernel::TTY),

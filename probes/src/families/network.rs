@@ -1,10 +1,10 @@
 //! Sockets and routes. Nothing is ever sent: connecting a datagram socket is a
 //! route lookup, and the addresses are reserved for documentation.
 
-use super::{Context, Operation};
+use super::{Context, Operation, abi};
 use crate::io;
 use crate::outcome::Outcome;
-use crate::sys;
+use crate::sys::{self, Errno};
 use core::ffi::CStr;
 use tki_evidence::facts;
 
@@ -54,12 +54,14 @@ pub const OTHER_SOCKETS: &[Operation] = &[
     ("socket(AF_NETLINK, SOCK_RAW)", |_| {
         socket(AF_NETLINK, RAW, 0)
     }),
-    ("socket(AF_PACKET, SOCK_RAW)", |_| socket(AF_PACKET, RAW, 0)),
+    ("socket(AF_PACKET, SOCK_RAW)", |_| {
+        without_module("PACKET", AF_PACKET, RAW, 0)
+    }),
     ("socket(AF_VSOCK, SOCK_STREAM)", |_| {
-        socket(AF_VSOCK, STREAM, 0)
+        without_module("AF_VSOCK", AF_VSOCK, STREAM, 0)
     }),
     ("socket(AF_ALG, SOCK_SEQPACKET)", |_| {
-        socket(AF_ALG, SEQPACKET, 0)
+        without_module("ALG", AF_ALG, SEQPACKET, 0)
     }),
     ("socket(AF_INET, SOCK_RAW)", |_| {
         socket(AF_INET, RAW, IPPROTO_ICMP)
@@ -68,6 +70,51 @@ pub const OTHER_SOCKETS: &[Operation] = &[
         socket(AF_INET6, RAW, IPPROTO_ICMPV6)
     }),
 ];
+
+/// The kernel refuses this type before it looks for the family's module, so that nothing is
+/// loaded by asking. It has eleven types.
+const NO_TYPE: usize = 15;
+
+/// XP-SOCK-FAMILIES.
+pub const FAMILIES: &[Operation] = &[
+    ("socket(0..63, 15)", |_| {
+        abi::all_answers(64, &[], |family| {
+            sys::socket(family as usize, NO_TYPE, 0).map(|fd| fd as usize)
+        })
+    }),
+    ("socket(AF_NETLINK, 15, 0..31)", |_| {
+        abi::all_answers(32, &[], |protocol| {
+            sys::socket(AF_NETLINK, NO_TYPE, protocol as usize).map(|fd| fd as usize)
+        })
+    }),
+];
+
+/// A socket of a family that may be a module: one that succeeds would load it, and it would
+/// stay. So it is tried with a type that does not exist, which shows a filter that looks at
+/// the family alone; with the real one only where that was refused and the kernel has the
+/// family already, because a filter may look at the type as well.
+fn without_module(name: &str, family: usize, kind: usize, protocol: usize) -> Outcome {
+    let asked = sys::socket(family, NO_TYPE, protocol);
+    match asked {
+        Err(Errno::EPERM | Errno::EACCES | Errno::EAFNOSUPPORT) if has_protocol(name) => {
+            socket(family, kind, protocol)
+        }
+        Err(Errno::EPERM | Errno::EACCES | Errno::EAFNOSUPPORT) => Outcome::attempt(asked, &[]),
+        // It came as far as the kernel.
+        Err(errno) => Outcome::attempt(asked, &[errno]),
+        Ok(fd) => {
+            sys::close(fd);
+            Outcome::attempt(asked, &[])
+        }
+    }
+}
+
+/// The kernel has this protocol, built in or as a module that is loaded.
+fn has_protocol(name: &str) -> bool {
+    let table = io::read_text(c"/proc/net/protocols").unwrap_or_default();
+    let mut rows = table.lines().skip(1);
+    rows.any(|row| row.split_whitespace().next() == Some(name))
+}
 
 /// PR-NET-2.
 pub const ROUTES: &[Operation] = &[

@@ -7,6 +7,7 @@ use crate::outcome::Outcome;
 use crate::sys::{self, Errno, O_RDONLY, O_WRONLY};
 use crate::walk::{self, Kind};
 use alloc::format;
+use alloc::vec::Vec;
 use core::ffi::CStr;
 use tki_evidence::facts::{self, Mount};
 
@@ -79,9 +80,35 @@ pub const DEVICES: &[Operation] = &[
         Ok(names) => Outcome::fact(names.join(",")),
         Err(errno) => Outcome::unreadable(errno),
     }),
+    ("device-numbers", device_numbers),
     ("mknod(/out)", |_| mknod(c"/out/tki-probe-node")),
     ("mknod(/tmp)", |_| mknod(c"/tmp/tki-probe-node")),
 ];
+
+/// What the nodes are that every container has: a name alone may lead to anything.
+fn device_numbers(_: &Context) -> Outcome {
+    const S_IFMT: u32 = 0o170000;
+    const S_IFCHR: u32 = 0o020000;
+    let number = |name: &str| {
+        let path = io::c_path(&format!("/dev/{name}"))?;
+        let found = sys::stat(&path)?;
+        let (major, minor) = (found.device >> 8 & 0xfff, found.device & 0xff);
+        Ok(match found.mode & S_IFMT {
+            S_IFCHR => format!("{name}={major}:{minor}"),
+            _ => format!("{name}=other"),
+        })
+    };
+    let names = ["full", "null", "random", "tty", "urandom", "zero"];
+    let mut found = Vec::new();
+    for name in names {
+        match number(name) {
+            Ok(entry) => found.push(entry),
+            Err(Errno::ENOENT) => {}
+            Err(errno) => return Outcome::unreadable(errno),
+        }
+    }
+    Outcome::fact(found.join(" "))
+}
 
 /// XP-FS-REOPEN.
 pub const REOPEN: &[Operation] = &[
