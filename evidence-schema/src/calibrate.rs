@@ -124,7 +124,12 @@ pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
         let no_room = engine == "podman"
             && run.pids_limit == 0
             && control.relaxations.contains(&Relaxation::RootUser);
-        !no_quota && !no_room
+        // Where the launcher makes /in and /out there is no neighbour to join. Interfaces it
+        // makes as well.
+        let joins = |one: &Relaxation| matches!(one, Relaxation::JoinIpc | Relaxation::JoinPid);
+        let no_neighbour =
+            relaxation::volume(run).is_none() && control.relaxations.iter().any(joins);
+        !no_quota && !no_room && !no_neighbour
     };
     controls::of_engine(engine).filter(can).collect()
 }

@@ -125,7 +125,7 @@ impl Drop for Janitor {
 }
 
 /// The janitor's whole life. `tidy` removes the containers of a run and tells
-/// whether the engine could be asked.
+/// whether there is an engine to ask, be it once more.
 pub fn main(tidy: impl Fn(&str) -> bool) -> ExitCode {
     let mut runs: Vec<String> = Vec::new();
     let mut places: Vec<PathBuf> = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::verify::checks::Checks;
 use crate::verify::{Inputs, Outcome};
-use tki_evidence::controls::CONTROLS;
+use tki_evidence::controls;
 use tki_evidence::evidence::{Evidence, Verdict};
 use tki_evidence::policy::{Policy, kernel_version};
 use tki_evidence::verification::Assurance;
@@ -33,7 +33,7 @@ pub fn policy(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         demand(checks, met, expected, got.into(), "threshold");
     }
     probes(checks, evidence, policy);
-    controls(checks, evidence, policy);
+    required_controls(checks, evidence, policy);
     machine(checks, evidence, policy);
     outside(checks, evidence, policy);
     if checks.steps.len() == before {
@@ -97,14 +97,16 @@ fn probes(checks: &mut Checks, evidence: &Evidence, policy: &Policy) {
     }
 }
 
-fn controls(checks: &mut Checks, evidence: &Evidence, policy: &Policy) {
+fn required_controls(checks: &mut Checks, evidence: &Evidence, policy: &Policy) {
     let mut wanted: Vec<&str> = policy
         .required_controls
         .iter()
         .map(String::as_str)
         .collect();
     if wanted.contains(&"all") {
-        wanted = CONTROLS.iter().map(|control| control.name).collect();
+        // No engine can relax everything.
+        let possible = controls::of_engine(&evidence.runtime.engine);
+        wanted = possible.map(|control| control.name).collect();
     }
     if wanted.is_empty() {
         return;

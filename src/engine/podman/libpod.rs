@@ -8,6 +8,7 @@ use crate::engine::contract::ImageNames;
 use crate::engine::error::EngineError;
 use hyper::Method;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -154,15 +155,22 @@ pub async fn containers(raw: &Raw) -> Result<Vec<Listed>, EngineError> {
 /// knows nothing else (state `storage`).
 pub async fn containers_and_storage(raw: &Raw) -> Result<Vec<Listed>, EngineError> {
     let target = format!("{API}/containers/json?all=true&external=true");
-    // It fails over a container that is removed while it looks.
+    match patiently(raw, &target).await {
+        Err(EngineError::Refused { .. }) => containers(raw).await,
+        other => other.map(Option::unwrap_or_default),
+    }
+}
+
+/// Asks for a list. Podman fails over what is removed while it looks.
+async fn patiently<T: DeserializeOwned>(raw: &Raw, target: &str) -> Result<T, EngineError> {
     for _ in 0..20 {
-        match raw.get::<Option<Vec<Listed>>>(&target).await {
+        match raw.get(target).await {
             Err(EngineError::Refused { .. }) => {}
-            other => return other.map(Option::unwrap_or_default),
+            other => return other,
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    containers(raw).await
+    raw.get(target).await
 }
 
 /// What Podman holds, without containers of ours.
@@ -252,7 +260,7 @@ pub async fn volumes(raw: &Raw) -> Result<Vec<volumes::Listed>, EngineError> {
         options: Option<BTreeMap<String, String>>,
         created_at: String,
     }
-    let found: Option<Vec<Volume>> = raw.get(&format!("{API}/volumes/json")).await?;
+    let found: Option<Vec<Volume>> = patiently(raw, &format!("{API}/volumes/json")).await?;
     let listed = found.into_iter().flatten().map(|volume| volumes::Listed {
         name: volume.name,
         driver: volume.driver,
