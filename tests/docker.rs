@@ -341,6 +341,8 @@ fn a_profile_that_denies_nothing_is_disproved() {
             "XP-KEYRING",
             "XP-ADMIN",
             "XP-HANDLES",
+            "XP-PAGE-CACHE",
+            "XP-FAMILIES",
             "XP-PROCESSES",
             "XP-PERSONALITY",
             "XP-TTY",

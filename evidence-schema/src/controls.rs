@@ -63,6 +63,7 @@ const WITHOUT_SECCOMP_AND_NETWORK: [&str; 18] = [
     "PR-SOCK-1",
     "XP-ABI-SWEEP",
     "XP-ADMIN",
+    "XP-FAMILIES",
     "XP-HANDLES",
     "XP-ID-SECCOMP",
     "XP-KEYRING",
@@ -72,7 +73,6 @@ const WITHOUT_SECCOMP_AND_NETWORK: [&str; 18] = [
     "XP-PERSONALITY",
     "XP-PROCESSES",
     "XP-PROGRAMS",
-    "XP-SOCK-FAMILIES",
     "XP-TTY",
     "XP-URING",
 ];

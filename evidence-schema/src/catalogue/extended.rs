@@ -120,7 +120,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
         ],
     },
     ProbeSpec {
-        id: "XP-SOCK-FAMILIES",
+        id: "XP-FAMILIES",
         requirements: &["R1", "R3"],
         operation: "socket() of every family and of every netlink protocol, with a type that does \
                     not exist",

@@ -69,7 +69,7 @@ pub const TABLES: &[(&str, &[Operation])] = &[
     ("XP-ADMIN", kernel::ADMIN),
     ("XP-HANDLES", kernel::HANDLES),
     ("XP-PAGE-CACHE", kernel::PAGE_CACHE),
-    ("XP-SOCK-FAMILIES", network::FAMILIES),
+    ("XP-FAMILIES", network::FAMILIES),
     ("XP-PROCESSES", kernel::PROCESSES),
     ("XP-PERSONALITY", kernel::PERSONALITY),
     ("XP-TTY", kernel::TTY),

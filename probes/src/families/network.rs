@@ -75,7 +75,7 @@ pub const OTHER_SOCKETS: &[Operation] = &[
 /// loaded by asking. It has eleven types.
 const NO_TYPE: usize = 15;
 
-/// XP-SOCK-FAMILIES.
+/// XP-FAMILIES.
 pub const FAMILIES: &[Operation] = &[
     ("socket(0..63, 15)", |_| {
         abi::all_answers(64, &[], |family| {
