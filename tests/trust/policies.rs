@@ -55,6 +55,24 @@ fn the_example_in_the_documentation_is_a_policy() {
     assert!(said.stdout.contains("EV-POLICY"), "{said:?}");
 }
 
+/// An engine that cannot make every control does not come off better for it.
+#[test]
+fn all_controls_are_more_than_the_embedded_engine_can_make() {
+    let out = tempfile::tempdir().unwrap();
+    let arguments = ["--venue", "vps", "--engine", "embedded"];
+    crate::common::attest(out.path(), &arguments).succeeded();
+    let path = crate::common::evidence_in(out.path());
+    let policy = out.path().join("policy.toml");
+    let text = "schema = \"tki-attest/policy/v1\"\nrequired_controls = [\"all\"]\n";
+    fs::write(&policy, text).unwrap();
+    crate::common::verify(&path, &[]).succeeded();
+    let said = crate::common::verify(&path, &["--policy", policy.to_str().unwrap()]);
+    assert_eq!(said.status, 3, "{said:?}");
+    let mut lines = said.stdout.lines();
+    let step = lines.find(|line| line.contains("required_controls"));
+    assert!(step.unwrap().starts_with("BLOCKED "), "{said:?}");
+}
+
 /// What is loosened is repeated with the decision, and a lie stays a lie.
 #[test]
 fn a_weaker_bar_is_said_with_the_decision() {
