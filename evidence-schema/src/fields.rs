@@ -165,7 +165,7 @@ pub const EVIDENCE: &[Field] = &[
     field("raw.marked_sweep", "EV-CONTROLS EV-DERIVED", "what the kernel answered to calls that the profile lets through"),
     field("raw.mountinfo", "EV-TEXTS EV-DERIVED EV-TRANSCRIPT", ""),
     field("raw.namespaces[]", "EV-TEXTS EV-DERIVED EV-TRANSCRIPT", ""),
-    field("raw.neighbour_namespaces[]", "EV-TEXTS EV-DERIVED EV-TRANSCRIPT EV-CONTROLS", "which namespaces the neighbour has beside its network's: only its own words tell"),
+    field("raw.neighbour_namespaces[]", "EV-TEXTS EV-DERIVED EV-TRANSCRIPT EV-CONTROLS", "which namespaces the neighbour has beside those that controls join: only its own words tell"),
     field("raw.outside.absent[]", "EV-OUTSIDE EV-DERIVED", "that the tool's user had no right to read what is absent"),
     field("raw.outside.cgroup[]", "EV-OUTSIDE EV-WITNESSES", "that the host could not read its limits, where there are none"),
     field("raw.outside.descriptors", "EV-OUTSIDE EV-WITNESSES", ""),
