@@ -28,14 +28,18 @@ struct Bystanders {
 impl Bystanders {
     fn new() -> Self {
         let name = format!("tki-attest-bystander-{}", std::process::id());
-        docker(&["volume", "create", "--label", "dev.tki.attest.run=x", &name]);
+        let label = "dev.tki.attest.run=x";
+        docker(&["volume", "create", "--label", label, &name]);
+        docker(&["network", "create", "--internal", "--label", label, &name]);
         Self { name }
     }
 }
 
 impl Drop for Bystanders {
     fn drop(&mut self) {
-        let _ = run(Command::new("docker").args(["volume", "rm", &self.name]));
+        for kind in ["volume", "network"] {
+            let _ = run(Command::new("docker").args([kind, "rm", &self.name]));
+        }
     }
 }
 
@@ -198,6 +202,7 @@ fn an_engine_without_volumes_gets_directories_from_root() {
 #[test]
 fn kills_at_any_moment_leave_no_volume_and_no_network() {
     let _engine = whole_engine();
+    let _bystanders = Bystanders::new();
     let (before, held) = (Before::look(), others());
     for delay in [60, 150, 240, 330, 420, 600, 800, 1100, 1500] {
         let out = tempfile::tempdir().unwrap();
