@@ -129,7 +129,10 @@ pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
         let joins = |one: &Relaxation| matches!(one, Relaxation::JoinIpc | Relaxation::JoinPid);
         let no_neighbour =
             relaxation::volume(run).is_none() && control.relaxations.iter().any(joins);
-        !no_quota && !no_room && !no_neighbour
+        // Where no label was given none can be taken away; how SELinux's is, is not known here.
+        let no_label = control.relaxations.contains(&Relaxation::Unconfined)
+            && (["", "unconfined"].contains(&run.lsm.as_str()) || run.lsm.contains(':'));
+        !no_quota && !no_room && !no_neighbour && !no_label
     };
     controls::of_engine(engine).filter(can).collect()
 }
@@ -254,11 +257,12 @@ pub struct NotPassed {
 }
 
 /// The kernel texts of a control, with the profile that stood there: `plain` is the
-/// run's, without a gate.
+/// run's, without a gate, and `label` what the engine says it gave the run's container.
 pub fn texts<'a>(
     control: &Control,
     heard: &'a Heard,
     run: &'a RawFacts,
+    label: &'a str,
     plain: &'a str,
     sweeps: &'a Sweeps,
 ) -> Texts<'a> {
@@ -268,6 +272,7 @@ pub fn texts<'a>(
     if control.relaxations.iter().any(|one| one.joins().is_some()) {
         texts.neighbour_namespaces = &run.neighbour_namespaces;
     }
+    texts.label = label;
     texts.marked = control.relaxations.contains(&controls::Relaxation::Marks);
     texts
 }
@@ -324,6 +329,9 @@ mod tests {
             seccomp: "0".repeat(64),
             security_options: Vec::new(),
             system_paths_masked: true,
+            covered_texts: Vec::new(),
+            lsm: text("docker-default"),
+            working_directory: text("/"),
             devices: Vec::new(),
             pids_limit: 8,
             memory_bytes: 1024,

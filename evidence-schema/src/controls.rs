@@ -56,7 +56,7 @@ const PLAIN: Control = Control {
 
 /// What has nothing but a filter in front of it fails without the filter, where
 /// there is also somewhere to go.
-const WITHOUT_SECCOMP_AND_NETWORK: [&str; 18] = [
+const WITHOUT_SECCOMP_AND_NETWORK: [&str; 20] = [
     "PR-NET-1",
     "PR-NET-2",
     "PR-PTRACE-1",
@@ -64,6 +64,30 @@ const WITHOUT_SECCOMP_AND_NETWORK: [&str; 18] = [
     "XP-ABI-SWEEP",
     "XP-ADMIN",
     "XP-FAMILIES",
+    "XP-FS-SPECIAL",
+    "XP-HANDLES",
+    "XP-ID-SECCOMP",
+    "XP-KEYRING",
+    "XP-MOUNT-API",
+    "XP-NS-MAKE",
+    "XP-PAGE-CACHE",
+    "XP-PERSONALITY",
+    "XP-PROCESSES",
+    "XP-PROGRAMS",
+    "XP-REACH",
+    "XP-TTY",
+    "XP-URING",
+];
+
+/// The same where there is nowhere to go.
+const WITHOUT_SECCOMP: [&str; 18] = [
+    "PR-NET-1",
+    "PR-PTRACE-1",
+    "PR-SOCK-1",
+    "XP-ABI-SWEEP",
+    "XP-ADMIN",
+    "XP-FAMILIES",
+    "XP-FS-SPECIAL",
     "XP-HANDLES",
     "XP-ID-SECCOMP",
     "XP-KEYRING",
@@ -76,17 +100,6 @@ const WITHOUT_SECCOMP_AND_NETWORK: [&str; 18] = [
     "XP-TTY",
     "XP-URING",
 ];
-
-/// The same where there is nowhere to go: all but the second.
-const WITHOUT_SECCOMP: [&str; 17] = {
-    let mut list = [WITHOUT_SECCOMP_AND_NETWORK[0]; 17];
-    let mut place = 1;
-    while place < list.len() {
-        list[place] = WITHOUT_SECCOMP_AND_NETWORK[place + 1];
-        place += 1;
-    }
-    list
-};
 
 /// What may flip without the filter. Not every kernel has the older tables of system calls,
 /// and where AppArmor is asked about a mount it answers before anybody asks for the
@@ -163,10 +176,42 @@ pub const CONTROLS: &[Control] = &[
         relaxed: "the process id namespace of a neighbour",
         layers: &["namespace"],
         relaxations: &[Relaxation::JoinPid],
-        must_flip: &["XP-NS-FRESH", "XP-NS-PID"],
+        must_flip: &["XP-NS-FRESH", "XP-NS-PID", "XP-NS-SIGNAL"],
         // Process 1 is the neighbour, whose root directory is closed to others.
         blinds: &["XP-FS-REOPEN"],
         impossible_on: NO_NEIGHBOUR,
+        ..PLAIN
+    },
+    Control {
+        name: "working-directory",
+        relaxed: "the working directory is /in",
+        layers: &["mount"],
+        relaxations: &[Relaxation::WorkingDirectory],
+        must_flip: &["XP-FS-CWD"],
+        ..PLAIN
+    },
+    Control {
+        name: "covered-text",
+        relaxed: "an empty file over one text of /proc",
+        layers: &["mount"],
+        relaxations: &[Relaxation::CoveredText],
+        must_flip: &["XP-FS-REALPROC"],
+        // Bound by somebody who is not root, the null device cannot be opened.
+        blinds: &["XP-NS-IPC"],
+        ..PLAIN
+    },
+    Control {
+        name: "label",
+        relaxed: "the label of the security module is taken away",
+        layers: &["lsm"],
+        relaxations: &[Relaxation::Unconfined],
+        must_flip: &["XP-ID-LSM"],
+        // AppArmor answers before anybody asks for the capability.
+        may_flip: &["PR-MOUNT-1"],
+        impossible_on: &[
+            ("embedded", "the engine gives no label"),
+            ("bwrap", "bubblewrap gives no label"),
+        ],
         ..PLAIN
     },
     Control {
@@ -333,6 +378,23 @@ pub const CONTROLS: &[Control] = &[
         relaxations: &[Relaxation::TmpSize],
         heavy: &["XP-LIM-TMP"],
         must_flip: &["XP-LIM-TMP"],
+        ..PLAIN
+    },
+    Control {
+        name: "inodes",
+        relaxed: "room for four times as many files in /out and /tmp",
+        layers: &["limit"],
+        relaxations: &[Relaxation::Inodes],
+        heavy: &["XP-LIM-INODES"],
+        must_flip: &["XP-LIM-INODES"],
+        ..PLAIN
+    },
+    Control {
+        name: "core-size",
+        relaxed: "four times the size of a core dump",
+        layers: &["limit"],
+        relaxations: &[Relaxation::CoreSize],
+        must_flip: &["XP-CORE"],
         ..PLAIN
     },
     Control {
@@ -518,8 +580,8 @@ mod tests {
         let both = find("seccomp-network").unwrap();
         let more: Vec<_> = both.must_flip.iter().collect();
         let beyond = more.iter().filter(|id| !seccomp.must_flip.contains(id));
-        assert_eq!(beyond.collect::<Vec<_>>(), [&&"PR-NET-2"]);
-        assert_eq!(seccomp.must_flip.len() + 1, both.must_flip.len());
+        assert_eq!(beyond.collect::<Vec<_>>(), [&&"PR-NET-2", &&"XP-REACH"]);
+        assert_eq!(seccomp.must_flip.len() + 2, both.must_flip.len());
         for more in ["XP-ABI-X32", "PR-MOUNT-1"] {
             assert!(seccomp.flips(&[seccomp.must_flip, &[more]].concat(), &none));
         }

@@ -95,6 +95,7 @@ pub fn unchanged(inventory: &Inventory, own: &ImageIdentity) -> bool {
         networks,
         volumes,
         images,
+        modules,
     } = &inventory.before;
     let after = &inventory.after;
     let held: BTreeSet<&String> = images.iter().collect();
@@ -103,6 +104,7 @@ pub fn unchanged(inventory: &Inventory, own: &ImageIdentity) -> bool {
     *containers == after.containers
         && *networks == after.networks
         && *volumes == after.volumes
+        && *modules == after.modules
         && images.iter().eq(kept)
         && added.iter().all(|image| is_own_image(own, image))
 }
@@ -406,7 +408,8 @@ pub(crate) fn results(
 /// Everything that follows from the recorded facts.
 pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
     let sweeps = Sweeps::default();
-    let texts = Texts::of_run(&evidence.raw, &sweeps);
+    let mut texts = Texts::of_run(&evidence.raw, &sweeps);
+    texts.label = &evidence.sandbox.configured.lsm;
     let gate = evidence.sandbox.gate.active;
     let mut probes = results(&evidence.probes, &texts, matrix, gate);
     let syscalls = marks(evidence, &mut probes);

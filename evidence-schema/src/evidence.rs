@@ -359,6 +359,9 @@ pub struct Holdings {
     pub volumes: Vec<String>,
     /// Images.
     pub images: Vec<String>,
+    /// Modules that the kernel has loaded, by name; empty if it has none, or if it is
+    /// another machine's.
+    pub modules: Vec<String>,
 }
 
 /// A probe, what was seen, and what follows.
@@ -388,7 +391,7 @@ pub struct ProbeResult {
     /// Layers each of which, alone or as part of a smallest set, stands between
     /// the probe and success, found by the controls: `seccomp`, `namespace`,
     /// `mount`, `capability`, `privilege`, `identity`, `limit`, `device`,
-    /// `environment`, `lock`.
+    /// `environment`, `descriptor`, `lsm`, `lock`.
     pub denied_by: Vec<String>,
     /// The size of the smallest set of layers without which it failed; 0 if no
     /// control made it.
@@ -500,6 +503,8 @@ pub struct RawFacts {
     pub proc_self_cgroup: String,
     /// `/proc/version`
     pub proc_version: String,
+    /// `/proc/self/attr/current`, empty where no security module gives a label.
+    pub lsm_label: String,
     /// The namespaces that the inspector is in.
     pub namespaces: Vec<String>,
     /// The namespaces of the host's tool, to compare with; empty if unknown.
@@ -555,6 +560,8 @@ pub struct OutsideFacts {
     pub descriptors: String,
     /// Limits of its cgroup, as `name=value`.
     pub cgroup: Vec<String>,
+    /// `/proc/PID/attr/current`, empty where no security module gives a label.
+    pub lsm_label: String,
     /// Fields of these that are empty because the tool's user had no right to read them:
     /// `namespaces`, `descriptors`.
     #[serde(default)]

@@ -225,6 +225,17 @@ pub fn ipv4_routes(route: &str) -> Vec<&str> {
         .collect()
 }
 
+/// The gateway of the first default route in `/proc/net/route`, which has addresses in
+/// hexadecimal and in the order of this machine's memory.
+pub fn ipv4_gateway(route: &str) -> Option<[u8; 4]> {
+    route.lines().skip(1).find_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let (destination, gateway) = (words.next()?, words.next()?);
+        let address = u32::from_str_radix(gateway, 16).ok()?;
+        (destination == "00000000" && address != 0).then(|| address.to_ne_bytes())
+    })
+}
+
 /// The devices of the IPv6 routes in `/proc/net/ipv6_route`. The kernel lists
 /// its own entries for `lo` even in an empty network namespace.
 pub fn ipv6_routes(route: &str) -> Vec<&str> {

@@ -20,6 +20,7 @@ pub mod profile;
 pub mod sweep;
 mod texts;
 
+pub use facts::label_parts;
 pub use texts::{Sweeps, Texts};
 
 use crate::catalogue::{Expect, OperationSpec, ProbeSpec};

@@ -57,6 +57,10 @@ pub enum Relaxation {
     OutSize,
     /// A /tmp four times as large.
     TmpSize,
+    /// Room for four times as many files behind /out and in /tmp.
+    Inodes,
+    /// Four times the size of a core dump.
+    CoreSize,
     /// Four times as many open files.
     NofileLimit,
     /// A CPU quota beyond what two processes use.
@@ -69,6 +73,12 @@ pub enum Relaxation {
     CgroupWritable,
     /// The inspector starts a second thread, which does nothing.
     Thread,
+    /// The working directory is /in.
+    WorkingDirectory,
+    /// The null device over one text of /proc.
+    CoveredText,
+    /// No label of a security module.
+    Unconfined,
 }
 
 impl Relaxation {
@@ -89,7 +99,8 @@ pub use on_settings::*;
 #[cfg(feature = "std")]
 mod on_settings {
     use super::Relaxation;
-    use crate::settings::{Bind, BindKind, Settings, Tmpfs, memory, memory_size};
+    use crate::catalogue::COVERED_TEXT;
+    use crate::settings::{Bind, BindKind, Memory, Settings, Tmpfs, memory, memory_of};
     use crate::stamp::sha256_hex;
 
     /// How much larger a relaxed limit is. Probes try up to twice the limit.
@@ -195,6 +206,16 @@ mod on_settings {
             }
             Relaxation::TmpSize => settings.tmpfs.iter_mut().for_each(enlarge),
             Relaxation::NofileLimit => raise(settings, "nofile"),
+            Relaxation::CoreSize => raise(settings, "core"),
+            Relaxation::Inodes => {
+                settings.binds.iter_mut().for_each(more_files_behind);
+                settings.tmpfs.iter_mut().for_each(|tmpfs| {
+                    multiply(&mut tmpfs.options, FILES);
+                });
+            }
+            Relaxation::WorkingDirectory => settings.working_directory = "/in".into(),
+            Relaxation::CoveredText => settings.covered_texts.push(COVERED_TEXT.into()),
+            Relaxation::Unconfined => settings.security_options.push(UNCONFINED.into()),
             // Far beyond: on a busy machine a period may last for several.
             Relaxation::CpuQuota => settings.cpu_quota_us *= 16 * FACTOR,
             // Where there are no volumes, the launcher makes both.
@@ -234,19 +255,38 @@ mod on_settings {
     }
 
     fn enlarge_volume(bind: &mut Bind) {
-        if let Some(bytes) = memory_size(&bind.options) {
-            bind.options = memory(bytes.saturating_mul(FACTOR.unsigned_abs()));
+        if let Some(Memory { bytes, files }) = memory_of(&bind.options) {
+            let bytes = bytes.saturating_mul(FACTOR.unsigned_abs());
+            bind.options = memory(Memory { bytes, files });
+        }
+    }
+
+    fn more_files_behind(bind: &mut Bind) {
+        if let Some(Memory { bytes, files }) = memory_of(&bind.options) {
+            let files = files.saturating_mul(FACTOR.unsigned_abs());
+            bind.options = memory(Memory { bytes, files });
         }
     }
 
     fn enlarge(tmpfs: &mut Tmpfs) {
-        let larger = |word: &str| match word.strip_prefix("size=").map(str::parse::<i64>) {
-            Some(Ok(bytes)) => format!("size={}", bytes * FACTOR),
+        multiply(&mut tmpfs.options, "size=");
+    }
+
+    /// How the option of a memory file system begins that says how many files it may hold.
+    const FILES: &str = "nr_inodes=";
+
+    /// An option of a mount, larger.
+    fn multiply(options: &mut String, name: &str) {
+        let larger = |word: &str| match word.strip_prefix(name).map(str::parse::<i64>) {
+            Some(Ok(value)) => format!("{name}{}", value.saturating_mul(FACTOR)),
             _ => word.to_owned(),
         };
-        let words: Vec<String> = tmpfs.options.split(',').map(larger).collect();
-        tmpfs.options = words.join(",");
+        let words: Vec<String> = options.split(',').map(larger).collect();
+        *options = words.join(",");
     }
+
+    /// The security option that asks Docker and Podman for no label of AppArmor's.
+    pub const UNCONFINED: &str = "apparmor=unconfined";
 
     /// Settings as an engine reports them, with the names of [`SAME`] in place
     /// of the container's own, in an order that does not depend on either.

@@ -45,9 +45,15 @@ pub struct Settings {
     /// Security options beside one `seccomp` and one `no-new-privileges`: none. A
     /// second of either stands here too.
     pub security_options: Vec<String>,
-    /// Paths of /proc and /sys are masked and frozen as the engine does by
-    /// default.
+    /// All of [`MASKED`] and [`FROZEN`] are masked and frozen.
     pub system_paths_masked: bool,
+    /// Texts of /proc that evidence rests on and that something lies over: none.
+    pub covered_texts: Vec<String>,
+    /// The label of a security module, as the engine says it gave it; empty if it says
+    /// nothing of one. Nobody asks for a certain one.
+    pub lsm: String,
+    /// The directory that the first process starts in (`/`).
+    pub working_directory: String,
     /// Host devices passed in.
     pub devices: Vec<String>,
     /// Most processes.
@@ -117,18 +123,76 @@ impl Bind {
     }
 }
 
+/// Paths of /proc and /sys that nobody inside is to read.
+pub const MASKED: &[&str] = &[
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+];
+
+/// Paths of /proc that nobody inside is to write to.
+pub const FROZEN: &[&str] = &[
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+];
+
+/// What tells how hot a processor gets. There is one for each.
+pub fn thermal_path(cpu: i64) -> String {
+    format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle")
+}
+
+/// Whether an engine's lists of masked and of read-only paths hold ours.
+pub fn are_system_paths_masked(masked: &[String], frozen: &[String]) -> bool {
+    let holds = |list: &[String], path: &&str| list.iter().any(|own| own == path);
+    MASKED.iter().all(|path| holds(masked, path)) && FROZEN.iter().all(|path| holds(frozen, path))
+}
+
+/// Those of an engine's masked paths that lie over a text of /proc which evidence rests on.
+pub fn covered_texts(masked: &[String]) -> Vec<String> {
+    let is_text = |path: &&String| {
+        let text = path.strip_prefix("/proc/");
+        text.is_some_and(|text| crate::catalogue::TEXTS.contains(&text))
+    };
+    masked.iter().filter(is_text).cloned().collect()
+}
+
+/// How much a memory file system may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes.
+    pub bytes: u64,
+    /// Files, directories and whatever else has a name.
+    pub files: u64,
+}
+
 /// How the options of a volume in memory begin; its size follows.
 const MEMORY: &str = "type=tmpfs,device=tmpfs,o=noexec,nosuid,nodev,size=";
 
 /// The options of a volume in memory that holds so much and executes nothing.
-pub fn memory(bytes: u64) -> String {
-    format!("{MEMORY}{bytes}")
+pub fn memory(Memory { bytes, files }: Memory) -> String {
+    format!("{MEMORY}{bytes},nr_inodes={files}")
 }
 
-/// The size of a volume with these options, if it is one in memory.
-pub fn memory_size(options: &str) -> Option<u64> {
-    let bytes = options.strip_prefix(MEMORY)?.parse().ok()?;
-    (options == memory(bytes)).then_some(bytes)
+/// How much a volume with these options holds, if it is one in memory.
+pub fn memory_of(options: &str) -> Option<Memory> {
+    let (bytes, files) = options.strip_prefix(MEMORY)?.split_once(",nr_inodes=")?;
+    let found = Memory {
+        bytes: bytes.parse().ok()?,
+        files: files.parse().ok()?,
+    };
+    (options == memory(found)).then_some(found)
 }
 
 /// A memory file system.
@@ -170,7 +234,14 @@ pub fn deviations(declared: &Settings, configured: &Settings) -> Vec<Deviation> 
     // Taken apart by name, so that a new setting cannot be forgotten here.
     macro_rules! compare {
         ($($name:ident),* $(,)?) => {
-            let Settings { $($name),* } = declared;
+            let Settings { lsm, $($name),* } = declared;
+            if !lsm.is_empty() && *lsm != configured.lsm {
+                found.push(Deviation {
+                    setting: "lsm".into(),
+                    declared: shown(lsm),
+                    configured: shown(&configured.lsm),
+                });
+            }
             $(if *$name != configured.$name {
                 found.push(Deviation {
                     setting: stringify!($name).into(),
@@ -186,6 +257,7 @@ pub fn deviations(declared: &Settings, configured: &Settings) -> Vec<Deviation> 
         cap_add,
         cap_drop,
         cgroupns,
+        covered_texts,
         cpu_period_us,
         cpu_quota_us,
         devices,
@@ -209,6 +281,7 @@ pub fn deviations(declared: &Settings, configured: &Settings) -> Vec<Deviation> 
         user,
         userns,
         uts,
+        working_directory,
     );
     found
 }
@@ -268,9 +341,9 @@ pub fn shortfalls(settings: &Settings) -> Vec<String> {
         .filter(|bind| bind.kind == BindKind::Volume && !bind.read_only);
     require(
         volumes
-            .map(|bind| memory_size(&bind.options))
+            .map(|bind| memory_of(&bind.options))
             .all(|size| size.is_some()),
-        "a volume that can be written to lacks noexec, nosuid, nodev or a size",
+        "a volume that can be written to lacks noexec, nosuid, nodev, a size or a number of files",
     );
     require(
         settings.tmpfs.iter().all(|tmpfs| {
@@ -278,9 +351,11 @@ pub fn shortfalls(settings: &Settings) -> Vec<String> {
             ["noexec", "nosuid", "nodev"]
                 .iter()
                 .all(|option| options.contains(option))
-                && options.iter().any(|option| option.starts_with("size="))
+                && ["size=", "nr_inodes="]
+                    .iter()
+                    .all(|limit| options.iter().any(|option| option.starts_with(limit)))
         }),
-        "a tmpfs lacks noexec, nosuid, nodev or a size",
+        "a tmpfs lacks noexec, nosuid, nodev, a size or a number of files",
     );
     require(
         settings.cap_drop == ["ALL"],
@@ -319,6 +394,14 @@ pub fn shortfalls(settings: &Settings) -> Vec<String> {
     require(
         settings.system_paths_masked,
         "paths of /proc and /sys are not masked",
+    );
+    require(
+        settings.covered_texts.is_empty(),
+        "something lies over texts of /proc",
+    );
+    require(
+        settings.working_directory == "/",
+        "the working directory is not the root",
     );
     for name in ["nofile", "nproc"] {
         require(

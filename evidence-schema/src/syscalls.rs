@@ -1,6 +1,6 @@
 //! System call names and numbers of x86-64.
 
-/// Every system call that has a name, up to Linux 6.17, by number.
+/// Every system call that has a name, up to Linux 6.19, by number.
 const CALLS: &[(u32, &str)] = &[
     (0, "read"),
     (1, "write"),
@@ -385,10 +385,11 @@ const CALLS: &[(u32, &str)] = &[
     (467, "open_tree_attr"),
     (468, "file_getattr"),
     (469, "file_setattr"),
+    (470, "listns"),
 ];
 
 /// The first number that no known kernel uses.
-pub const BEYOND: u32 = 470;
+pub const BEYOND: u32 = 471;
 
 /// The number of a system call.
 pub fn number(name: &str) -> Option<u32> {

@@ -488,6 +488,7 @@ fn place<'a>(raw: &'a mut RawFacts, name: &str) -> Option<Place<'a>> {
         "proc_self_limits" => Place::Text(&mut raw.proc_self_limits),
         "proc_self_cgroup" => Place::Text(&mut raw.proc_self_cgroup),
         "proc_version" => Place::Text(&mut raw.proc_version),
+        "lsm_label" => Place::Text(&mut raw.lsm_label),
         "namespaces" => Place::List(&mut raw.namespaces),
         _ => return None,
     })

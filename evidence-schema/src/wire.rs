@@ -37,6 +37,10 @@ pub const LONGEST_RUN: u64 = 600;
 /// hexadecimal digits follow.
 pub const ENV_CANARY: &str = "TKI_CANARY_";
 
+/// How the abstract name of the socket begins that must not be reachable from inside; the
+/// same eight digits follow.
+pub const ABSTRACT_CANARY: &str = "tki-canary-";
+
 /// What the host may say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
@@ -92,6 +96,10 @@ pub struct Limits {
     pub out_bytes: u64,
     /// Bytes of /tmp.
     pub tmp_bytes: u64,
+    /// Files behind /out.
+    pub out_files: u64,
+    /// Files in /tmp.
+    pub tmp_files: u64,
     /// Open files.
     pub nofile: u32,
     /// Period of the CPU quota, in microseconds.

@@ -5,6 +5,7 @@
 
 use crate::evidence::{Agreement, NamedFact, OutsideFacts, RawFacts, Witness, Witnesses};
 use crate::facts;
+use crate::judge::label_parts;
 use crate::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +35,7 @@ pub fn configured(settings: &Settings) -> Vec<NamedFact> {
         .map(|bind| format!("{} {}", bind.target, access(bind.read_only)))
         .collect();
     binds.sort();
+    let label = Some(settings.lsm.as_str()).filter(|label| !label.is_empty());
     let mut facts = vec![
         fact("network", &settings.network),
         fact("rootfs", access(settings.read_only_rootfs)),
@@ -53,6 +55,7 @@ pub fn configured(settings: &Settings) -> Vec<NamedFact> {
         fact("capabilities", capabilities),
         fact("binds", binds.join(", ")),
     ];
+    facts.extend(label.map(|label| fact("lsm", label)));
     for (name, value) in [
         ("pids", settings.pids_limit),
         ("memory", settings.memory_bytes),
@@ -81,6 +84,7 @@ pub fn inside(raw: &RawFacts) -> Vec<NamedFact> {
     seen.extend(from_status(&raw.proc_self_status, "", ""));
     seen.extend(from_limits(&raw.proc_self_limits));
     seen.extend(from_namespaces(&raw.namespaces));
+    seen.extend(from_label(&raw.lsm_label));
     seen
 }
 
@@ -92,12 +96,21 @@ pub fn outside(texts: &OutsideFacts) -> Vec<NamedFact> {
     seen.extend(from_status(&texts.status, &texts.uid_map, &texts.gid_map));
     seen.extend(from_limits(&texts.limits));
     seen.extend(from_namespaces(&texts.namespaces));
+    seen.extend(from_label(&texts.lsm_label));
     for entry in &texts.cgroup {
         if let Some((name, value)) = entry.split_once('=') {
             seen.push(fact(&format!("limit.{name}"), value));
         }
     }
     seen
+}
+
+/// The name of a label, without how it is applied.
+fn from_label(text: &str) -> Option<NamedFact> {
+    match label_parts(text).0 {
+        "" => None,
+        name => Some(fact("lsm", name)),
+    }
 }
 
 fn from_net_dev(text: &str) -> Option<NamedFact> {

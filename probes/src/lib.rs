@@ -52,9 +52,9 @@ pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u
             },
             Some(_) => usage(),
         },
-        Some(b"neighbour") => match arguments.next() {
-            None => neighbour::furnish_and_wait(),
-            Some(_) => usage(),
+        Some(b"neighbour") => match (arguments.next(), arguments.next()) {
+            (Some(name), None) => neighbour::furnish_and_wait(name),
+            _ => usage(),
         },
         Some(b"exec-marker") => EXEC_MARKER_STATUS,
         Some(b"version") => {
@@ -71,7 +71,7 @@ pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u
 fn usage() -> i32 {
     io::print(
         2,
-        "usage: tki-inspector probe [FILE] | guest | threads | neighbour | version\n\
+        "usage: tki-inspector probe [FILE] | guest | threads | neighbour NAME | version\n\
          Runs only inside the sandbox that tki-attest launches. The challenge is read from\n\
          standard input, or from FILE where nobody can speak to it.\n",
     );

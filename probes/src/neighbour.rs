@@ -19,13 +19,17 @@ const TARGET_TEXT: &[u8] = b"The probes try to change this file.\n";
 /// A step that failed, and why.
 type Failed = (String, Errno);
 
-/// Furnishes the namespace and the volumes, greets, waits, and returns the exit status.
-pub fn furnish_and_wait() -> i32 {
+/// Furnishes the namespace and the volumes, greets, waits, and returns the exit status. The
+/// socket has an abstract name, which the controls try.
+pub fn furnish_and_wait(name: &[u8]) -> i32 {
     let missing = match conversation::admitted(Place::Own) {
         Ok(missing) => missing,
         Err(status) => return status,
     };
-    if let Err((step, errno)) = furnish() {
+    let Ok(name) = core::str::from_utf8(name) else {
+        return conversation::refuse(BLOCKED, "the name is no text".into());
+    };
+    if let Err((step, errno)) = furnish(name) {
         let errno = tki_evidence::errno::name(errno.0);
         return conversation::refuse(BLOCKED, format!("cannot {step}: {errno}"));
     }
@@ -44,7 +48,6 @@ type Step = (&'static str, fn() -> Result<()>);
 
 /// What is made in the volumes, in this order.
 const STEPS: &[Step] = &[
-    ("make a unix socket", make_unix_socket),
     ("make shared memory", || sys::shared_memory(4096).map(drop)),
     ("open /in to everybody", || open_to_everybody(c"/in")),
     ("open /out to everybody", || open_to_everybody(c"/out")),
@@ -60,8 +63,9 @@ const STEPS: &[Step] = &[
     }),
 ];
 
-fn furnish() -> core::result::Result<(), Failed> {
+fn furnish(name: &str) -> core::result::Result<(), Failed> {
     make_interface()?;
+    make_unix_socket(name).map_err(|errno| (String::from("make a unix socket"), errno))?;
     for (step, make) in STEPS {
         make().map_err(|errno| (String::from(*step), errno))?;
     }
@@ -75,7 +79,10 @@ fn make_interface() -> core::result::Result<(), Failed> {
     const SOCK_RAW: usize = 3;
     let socket = sys::socket(AF_NETLINK, SOCK_RAW, 0)
         .map_err(|errno| (String::from("make a netlink socket"), errno))?;
-    let made = netlink::make_pair(|request, answer| {
+    let modules = io::read_text(c"/proc/modules").ok();
+    let is_known = io::c_path(netlink::MODULE_FOLDER).and_then(|path| sys::stat(&path));
+    let loads_module = netlink::loads_module(modules.as_deref(), is_known.is_ok());
+    let made = netlink::make_way(loads_module, |request, answer| {
         let exchanged = sys::write(socket, request).and_then(|_| sys::read(socket, answer));
         exchanged.map_err(|errno| errno.0)
     });
@@ -86,12 +93,13 @@ fn make_interface() -> core::result::Result<(), Failed> {
     })
 }
 
-/// A socket that leads nowhere, which whoever is in this network namespace sees. It stays
-/// open for as long as the neighbour is there.
-fn make_unix_socket() -> Result<()> {
+/// A socket that leads nowhere, with a name and no file, which whoever is in this network
+/// namespace sees. It stays open for as long as the neighbour is there.
+fn make_unix_socket(name: &str) -> Result<()> {
     const AF_UNIX: usize = 1;
     const SOCK_DGRAM: usize = 2;
-    sys::socket(AF_UNIX, SOCK_DGRAM, 0).map(drop)
+    let fd = sys::socket(AF_UNIX, SOCK_DGRAM, 0)?;
+    sys::bind(fd, &sys::abstract_address(name)).map(drop)
 }
 
 /// Opens a directory's mode. One that is open already may be somebody else's, whose mode

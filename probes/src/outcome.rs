@@ -92,6 +92,11 @@ impl Outcome {
         }
     }
 
+    /// The fact that was read.
+    pub fn value(&self) -> Option<&str> {
+        self.value.as_deref()
+    }
+
     /// A fact could not be read.
     pub fn unreadable(errno: Errno) -> Self {
         Self::attempt(Err::<i64, _>(errno), &[])

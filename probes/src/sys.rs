@@ -1,6 +1,7 @@
 //! Every system call that the inspector can make, and nothing else. One thin
 //! function each; errors are errnos.
 
+use alloc::vec::Vec;
 use core::arch::asm;
 use core::ffi::CStr;
 
@@ -17,6 +18,8 @@ impl Errno {
     pub const EPERM: Errno = Errno(1);
     /// No such file or directory.
     pub const ENOENT: Errno = Errno(2);
+    /// Another mount, or another file system.
+    pub const EXDEV: Errno = Errno(18);
     /// Interrupted by a signal.
     pub const EINTR: Errno = Errno(4);
     /// Try again.
@@ -52,10 +55,12 @@ pub mod nr {
     pub const EXIT: usize = 60;
     pub const SOCKET: usize = 41;
     pub const CONNECT: usize = 42;
+    pub const BIND: usize = 49;
     pub const CLONE: usize = 56;
     pub const EXECVE: usize = 59;
     pub const WAIT4: usize = 61;
     pub const KILL: usize = 62;
+    pub const FSTATFS: usize = 138;
     pub const FSYNC: usize = 74;
     pub const TRUNCATE: usize = 76;
     pub const GETPID: usize = 39;
@@ -71,15 +76,18 @@ pub mod nr {
     pub const MKNODAT: usize = 259;
     pub const NEWFSTATAT: usize = 262;
     pub const UNLINKAT: usize = 263;
+    pub const LINKAT: usize = 265;
     pub const SYMLINKAT: usize = 266;
     pub const READLINKAT: usize = 267;
     pub const FCHMODAT: usize = 268;
     pub const PPOLL: usize = 271;
     pub const PIPE2: usize = 293;
+    pub const PRLIMIT64: usize = 302;
     pub const PROCESS_VM_READV: usize = 310;
     pub const SECCOMP: usize = 317;
     pub const MEMFD_CREATE: usize = 319;
     pub const EXECVEAT: usize = 322;
+    pub const OPENAT2: usize = 437;
 }
 
 const AT_FDCWD: usize = -100isize as usize;
@@ -204,6 +212,59 @@ pub fn fsync(fd: i32) -> Result {
     call!(nr::FSYNC, fd as usize)
 }
 
+/// The kind of a file system that `fstatfs` gives for proc.
+pub const PROC: u64 = 0x9fa0;
+
+/// The kind of the file system that an open file is on.
+pub fn file_system(fd: i32) -> Result<u64> {
+    // struct statfs of x86-64 has 120 bytes and begins with the kind.
+    let mut found = [0u64; 15];
+    call!(nr::FSTATFS, fd as usize, found.as_mut_ptr() as usize)?;
+    Ok(found[0])
+}
+
+/// Opens a file below a directory for reading, without leaving that, crossing a mount or
+/// following a link of the kernel's own.
+pub fn open_beneath(folder: i32, path: &CStr) -> Result<i32> {
+    const NO_XDEV: u64 = 1;
+    const NO_MAGICLINKS: u64 = 2;
+    const BENEATH: u64 = 8;
+    // struct open_how: flags, mode, how names are resolved.
+    let how = [O_RDONLY as u64, 0, NO_XDEV | NO_MAGICLINKS | BENEATH];
+    let opened = call!(
+        nr::OPENAT2,
+        folder as usize,
+        text(path),
+        how.as_ptr() as usize,
+        core::mem::size_of_val(&how)
+    );
+    opened.map(|fd| fd as i32)
+}
+
+/// Makes a second name for a file.
+pub fn link(path: &CStr, other: &CStr) -> Result {
+    call!(nr::LINKAT, AT_FDCWD, text(path), AT_FDCWD, text(other), 0)
+}
+
+/// Makes a pipe with a name.
+pub fn mkfifo(path: &CStr) -> Result {
+    const S_IFIFO: usize = 0o010000;
+    call!(nr::MKNODAT, AT_FDCWD, text(path), S_IFIFO | 0o600, 0)
+}
+
+/// Takes the limit of this process's core dumps to nothing.
+pub fn lower_core_limit() -> Result {
+    const RLIMIT_CORE: usize = 4;
+    let nothing = [0u64; 2];
+    call!(nr::PRLIMIT64, 0, RLIMIT_CORE, nothing.as_ptr() as usize, 0)
+}
+
+/// Asks whether any other process but the first could be sent a signal. None is.
+pub fn signal_nothing_to_all() -> Result {
+    const ALL: usize = usize::MAX;
+    call!(nr::KILL, ALL, 0)
+}
+
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
@@ -211,12 +272,14 @@ pub struct Stat {
     pub mode: u32,
     /// Major and minor number, for a device.
     pub device: u64,
+    /// The file system that it is on, and its number there.
+    pub identity: [u64; 2],
 }
 
 /// What is at a path, without following a symlink.
 pub fn stat(path: &CStr) -> Result<Stat> {
     const AT_SYMLINK_NOFOLLOW: usize = 0x100;
-    // struct stat of x86-64 has 144 bytes, st_mode at 24 and st_rdev at 40.
+    // struct stat of x86-64 has 144 bytes: st_dev, st_ino, st_mode at 24, st_rdev at 40.
     let mut stat = [0u8; 144];
     call!(
         nr::NEWFSTATAT,
@@ -225,11 +288,15 @@ pub fn stat(path: &CStr) -> Result<Stat> {
         stat.as_mut_ptr() as usize,
         AT_SYMLINK_NOFOLLOW
     )?;
-    let mut device = [0; 8];
-    device.copy_from_slice(&stat[40..48]);
+    let word = |at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&stat[at..at + 8]);
+        u64::from_ne_bytes(word)
+    };
     Ok(Stat {
         mode: u32::from_ne_bytes([stat[24], stat[25], stat[26], stat[27]]),
-        device: u64::from_ne_bytes(device),
+        device: word(40),
+        identity: [word(0), word(8)],
     })
 }
 
@@ -335,6 +402,33 @@ impl Mapping {
             0
         )?;
         Ok(Self { address, length })
+    }
+
+    /// Memory of its own that the 32-bit table can point to, with these words at its start.
+    pub fn low(words: &[u32]) -> Result<(Self, u32)> {
+        const PROT_READ: usize = 1;
+        const MAP_PRIVATE_ANONYMOUS_32BIT: usize = 0x2 | 0x20 | 0x40;
+        let length = 4096;
+        let address = call!(
+            nr::MMAP,
+            0,
+            length,
+            PROT_READ | PROT_WRITE,
+            MAP_PRIVATE_ANONYMOUS_32BIT,
+            usize::MAX,
+            0
+        )?;
+        let mapping = Self { address, length };
+        let low = u32::try_from(address).map_err(|_| Errno::EINVAL)?;
+        // SAFETY: a new page that nothing else points into, longer than any of these lists,
+        // aligned to pages.
+        unsafe {
+            let start = core::ptr::with_exposed_provenance_mut::<u32>(address);
+            for (place, word) in words.iter().take(length / 4).enumerate() {
+                start.add(place).write(*word);
+            }
+        }
+        Ok((mapping, low))
     }
 
     /// Memory of its own, every page of it in use.
@@ -500,6 +594,25 @@ pub fn socket(family: usize, kind: usize, protocol: usize) -> Result<i32> {
 pub fn connect(fd: i32, address: &[u8]) -> Result {
     call!(
         nr::CONNECT,
+        fd as usize,
+        address.as_ptr() as usize,
+        address.len()
+    )
+}
+
+/// The address of a unix socket that has a name and no file: family, a NUL, the name.
+pub fn abstract_address(name: &str) -> Vec<u8> {
+    const AF_UNIX: u16 = 1;
+    let mut address = AF_UNIX.to_ne_bytes().to_vec();
+    address.push(0);
+    address.extend_from_slice(name.as_bytes());
+    address
+}
+
+/// Gives a socket an address of its own.
+pub fn bind(fd: i32, address: &[u8]) -> Result {
+    call!(
+        nr::BIND,
         fd as usize,
         address.as_ptr() as usize,
         address.len()

@@ -137,7 +137,9 @@ impl Bundle {
             ..heard.raw.clone()
         };
         let sweeps = Sweeps::default();
-        let texts = Texts::of_run(&raw, &sweeps);
+        let label = recorded.sandbox.configured.lsm.as_str();
+        let mut texts = Texts::of_run(&raw, &sweeps);
+        texts.label = label;
         let asked = &recorded.outcome.challenge.probes;
         let probes = catalogue::all()
             .filter(|probe| asked.iter().any(|id| id == probe.id))
@@ -169,7 +171,7 @@ impl Bundle {
                     file: &outcome.challenge.host_canary,
                     marked: &marked,
                 };
-                let texts = calibrate::texts(control, &outcome.heard, &raw, plain, &sweeps);
+                let texts = calibrate::texts(control, &outcome.heard, &raw, label, plain, &sweeps);
                 let NotPassed { flipped, unproven } =
                     calibrate::not_passed(control, &outcome.heard, &texts);
                 ControlResult {

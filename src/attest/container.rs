@@ -61,6 +61,8 @@ pub struct Job<'a> {
     pub profile: &'a Profile,
     /// The engine's kernel can limit swap.
     pub swap_limit: bool,
+    /// How many processors the engine's host has.
+    pub cpus: i64,
     /// Limits that the engine cannot set.
     pub lacks: &'a [&'static str],
     /// Why the engine is taken for another machine's, if it is.
@@ -346,6 +348,7 @@ fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Si
         image: job.image_id.into(),
         arguments: vec![errand(job.relaxations).into()],
         settings,
+        cpus: job.cpus,
         seccomp,
         scratch: sides.scratch().map(|scratch| scratch.base().to_owned()),
         volumes: volumes(job, sides),
@@ -479,6 +482,12 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
                 0
             },
             tmp_bytes: limits.tmp_bytes,
+            out_files: if sides.backing().kind == "tmpfs" {
+                limits.out_files
+            } else {
+                0
+            },
+            tmp_files: limits.tmp_files,
             nofile: positive(limits.nofile),
             cpu_period_us: positive(settings::CPU_PERIOD_US),
             // A quota that cannot be set cannot be run into.

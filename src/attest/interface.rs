@@ -10,6 +10,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use tki_evidence::netlink;
 
 /// Puts the pair into the network namespace of a container. Only a thread of its
@@ -36,7 +37,10 @@ pub fn make() -> io::Result<()> {
         SocketFlags::CLOEXEC,
         None,
     )?;
-    let made = netlink::make_pair(|request, answer| {
+    let modules = std::fs::read_to_string("/proc/modules").ok();
+    let is_known = Path::new(netlink::MODULE_FOLDER).exists();
+    let loads_module = netlink::loads_module(modules.as_deref(), is_known);
+    let made = netlink::make_way(loads_module, |request, answer| {
         let exchange = || {
             send(&socket, request, SendFlags::empty())?;
             recv(&socket, answer, RecvFlags::empty())

@@ -4,6 +4,7 @@
 //! there. No boundary of the host is open to it: it has no network, and a capability
 //! over its own namespace alone.
 
+use crate::attest::canary::abstract_name;
 use crate::attest::container::{self, Job};
 use crate::attest::run::Connect;
 use crate::attest::scratch;
@@ -194,8 +195,9 @@ fn launch(template: &Job) -> Result<Launch, Failure> {
         name: format!("{NAME_PREFIX}{name}"),
         labels: names::labels(template.run_id, NAME, template.nobodys_after),
         image: template.image_id.into(),
-        arguments: vec![NAME.into()],
+        arguments: vec![NAME.into(), abstract_name(template.canary_variable)],
         settings,
+        cpus: template.cpus,
         seccomp: String::new(),
         scratch: sides.scratch().map(|scratch| scratch.base().to_owned()),
         volumes: [input, output]

@@ -38,6 +38,8 @@ pub fn look(first: &First) -> Result<OutsideFacts, String> {
         namespaces: rights.had(namespaces(&proc), OutsideFacts::NAMESPACES)?,
         descriptors: rights.had(descriptors(), OutsideFacts::DESCRIPTORS)?,
         cgroup: cgroup_limits(&read("cgroup")?),
+        // Without a security module there is none, or nothing to read in it.
+        lsm_label: read("attr/current").unwrap_or_default(),
         absent: rights.absent,
     };
     // Otherwise another process could have had its number meanwhile.

@@ -126,6 +126,7 @@ pub fn attest(
     }
     let whereabouts = Whereabouts::of(&facts);
     let mut venue_facts = venue::observe(&facts, &whereabouts);
+    around.holdings.modules = whereabouts.modules();
     plan.proofs.name(&mut venue_facts);
     venue::check(
         plan.venue,
@@ -178,6 +179,7 @@ pub fn attest(
         neighbour: "",
         profile: &profile,
         swap_limit: facts.swap_limit,
+        cpus: facts.cpus,
         lacks: &facts.lacks,
         elsewhere: whereabouts.elsewhere(),
         probes: catalogue::required(plan.controls || plan.limits)
@@ -255,7 +257,8 @@ pub fn attest(
 
     progress.stage("collect");
     engine.complete(&mut around.holdings)?;
-    let after = engine.holdings()?;
+    let mut after = engine.holdings()?;
+    after.modules = whereabouts.modules();
     let launch = &outcome.launch;
     let recorded = Recorded {
         started,

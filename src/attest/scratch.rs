@@ -24,6 +24,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use tki_evidence::evidence::OutBacking;
+use tki_evidence::settings::Memory;
 
 /// All scratch directories are called this and the run's id.
 const PREFIX: &str = "tki-attest-";
@@ -124,7 +125,10 @@ impl<'a> Scratch<'a> {
             },
             _ => OutBacking {
                 kind: "tmpfs".into(),
-                reason: format!("noexec,nosuid,nodev,size={}", limits.out_bytes),
+                reason: format!(
+                    "noexec,nosuid,nodev,size={},nr_inodes={}",
+                    limits.out_bytes, limits.out_files
+                ),
                 maker: "launcher".into(),
             },
         };
@@ -213,7 +217,8 @@ fn give_to_sandbox(file: impl AsFd) {
 }
 
 fn mount_tmpfs(base: &Path, limits: &Limits) -> rustix::io::Result<()> {
-    let options = CString::new(format!("size={},nr_inodes=1k,mode=0700", limits.out_bytes))
+    let Memory { bytes, files } = limits.out();
+    let options = CString::new(format!("size={bytes},nr_inodes={files},mode=0700"))
         .map_err(|_| rustix::io::Errno::INVAL)?;
     let flags = MountFlags::NOEXEC | MountFlags::NOSUID | MountFlags::NODEV;
     mount("tki-attest", base, "tmpfs", flags, Some(options.as_c_str()))

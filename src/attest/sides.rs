@@ -99,7 +99,7 @@ impl<'a> Sides<'a> {
             Self::Engine(volumes) => vec![
                 Bind::of_engine(&volumes.input, "/in", true),
                 Bind {
-                    options: memory(limits.out_bytes),
+                    options: memory(limits.out()),
                     ..Bind::of_engine("", "/out", false)
                 },
             ],
@@ -163,7 +163,10 @@ impl<'a> Volumes<'a> {
             input: format!("{NAME_PREFIX}{input}"),
             backing: OutBacking {
                 kind: "tmpfs".into(),
-                reason: format!("noexec,nosuid,nodev,size={}", limits.out_bytes),
+                reason: format!(
+                    "noexec,nosuid,nodev,size={},nr_inodes={}",
+                    limits.out_bytes, limits.out_files
+                ),
                 maker: maker.name(),
             },
             janitor,

@@ -3,6 +3,7 @@
 
 use crate::engine::EngineFacts;
 use crate::report::text::printable;
+use std::collections::BTreeSet;
 use tki_evidence::venue::{ANOTHER_MACHINE, THIS_HOST};
 
 /// Where the engine is.
@@ -66,12 +67,36 @@ impl Whereabouts {
             Self::Elsewhere { why, .. } => Some(why),
         }
     }
+
+    /// The modules that the engine's kernel has loaded, if that is this host's.
+    pub fn modules(&self) -> Vec<String> {
+        match self {
+            Self::Here => names(&std::fs::read_to_string("/proc/modules").unwrap_or_default()),
+            Self::Elsewhere { .. } => Vec::new(),
+        }
+    }
+}
+
+/// The names in `/proc/modules`, sorted.
+fn names(modules: &str) -> Vec<String> {
+    let names = modules
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    let names: BTreeSet<&str> = names.collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use tki_evidence::evidence::Runtime;
+
+    #[test]
+    fn modules_are_listed_by_name() {
+        let text = "veth 45056 0 - Live 0x0000000000000000\nloop 40960 2 - Live 0x0\n";
+        assert_eq!(names(text), ["loop", "veth"]);
+        assert!(names("").is_empty());
+    }
 
     #[test]
     fn only_a_socket_whose_engine_agrees_is_of_this_host() {

@@ -1,6 +1,6 @@
 //! The arguments that bubblewrap was given.
 
-use tki_evidence::settings::{Bind, Settings, Tmpfs};
+use tki_evidence::settings::{Bind, Settings, Tmpfs, covered_texts};
 
 /// What arguments say, in the common form. What bubblewrap is not told is given:
 /// options of memory file systems that the keeper set itself, and the digest of the
@@ -49,9 +49,12 @@ pub fn configured(arguments: &[String], tmpfs: &[Tmpfs], seccomp: &str) -> Setti
         }
     }
     binds.sort_by(|a, b| a.target.cmp(&b.target));
-    let masked = after("--ro-bind", 2)
-        .iter()
-        .any(|pair| pair.first().is_some_and(|source| source == "/dev/null"));
+    let masked: Vec<String> = after("--ro-bind", 2)
+        .into_iter()
+        .filter(|pair| pair.first().is_some_and(|source| source == "/dev/null"))
+        .filter_map(|pair| pair.into_iter().nth(1))
+        .collect();
+    let covered_texts = covered_texts(&masked);
     Settings {
         network: if has("--unshare-all") && !has("--share-net") {
             "none"
@@ -92,7 +95,11 @@ pub fn configured(arguments: &[String], tmpfs: &[Tmpfs], seccomp: &str) -> Setti
             "unconfined".into()
         },
         security_options: Vec::new(),
-        system_paths_masked: masked,
+        // Only what this kernel has is masked at all.
+        system_paths_masked: masked.len() > covered_texts.len(),
+        covered_texts,
+        lsm: String::new(),
+        working_directory: one("--chdir").unwrap_or_default(),
         devices: after("--dev-bind", 2)
             .iter()
             .map(|pair| pair.join(":"))

@@ -8,7 +8,9 @@ use bollard::models::{
     MountVolumeOptionsDriverConfig,
 };
 use std::collections::BTreeMap;
-use tki_evidence::settings::{Bind, BindKind, Settings, Tmpfs, Ulimit};
+use tki_evidence::settings::{
+    Bind, BindKind, Settings, Tmpfs, Ulimit, are_system_paths_masked, covered_texts,
+};
 use tki_evidence::stamp::sha256_hex;
 
 /// Reads what was written down of a description.
@@ -151,8 +153,13 @@ fn settings(found: &ContainerInspectResponse) -> Settings {
             Named::Several => "several".into(),
         },
         security_options: security.others,
-        system_paths_masked: !host.masked_paths.unwrap_or_default().is_empty()
-            && !host.readonly_paths.unwrap_or_default().is_empty(),
+        system_paths_masked: are_system_paths_masked(
+            host.masked_paths.as_deref().unwrap_or_default(),
+            host.readonly_paths.as_deref().unwrap_or_default(),
+        ),
+        covered_texts: covered_texts(host.masked_paths.as_deref().unwrap_or_default()),
+        lsm: label(found),
+        working_directory: mode(config.working_dir, "/"),
         devices: host
             .devices
             .unwrap_or_default()
@@ -174,6 +181,16 @@ fn settings(found: &ContainerInspectResponse) -> Settings {
         auto_remove: host.auto_remove.unwrap_or(false),
         log_driver: host.log_config.and_then(|log| log.typ).unwrap_or_default(),
     }
+}
+
+/// The label of a security module. The engine names one of AppArmor's or one of SELinux's.
+fn label(found: &ContainerInspectResponse) -> String {
+    let labels = [&found.app_armor_profile, &found.process_label];
+    let mut labels = labels
+        .into_iter()
+        .flatten()
+        .filter(|label| !label.is_empty());
+    labels.next().cloned().unwrap_or_default()
 }
 
 /// Names of variables that are set: an entry without `=` removes one.

@@ -1,7 +1,9 @@
 //! The OCI configuration that libcontainer was given.
 
 use serde_json::Value;
-use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
+use tki_evidence::settings::{
+    Bind, Settings, Tmpfs, Ulimit, are_system_paths_masked, covered_texts,
+};
 
 /// Who the container's user is, if it becomes that in a user namespace of its own
 /// right before the exec: libcontainer must be root to the last.
@@ -92,6 +94,8 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
         .collect();
     ulimits.sort_by(|a, b| a.name.cmp(&b.name));
     let resources = &linux["resources"];
+    let paths = |value: &Value| list(value).iter().map(text).collect::<Vec<_>>();
+    let (masked, frozen) = (paths(&linux["maskedPaths"]), paths(&linux["readonlyPaths"]));
     Settings {
         network: if fresh("network") { "none" } else { "host" }.into(),
         ipc: match (fresh("ipc"), has_shm) {
@@ -137,8 +141,10 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
         no_new_privileges: process["noNewPrivileges"] == true,
         seccomp: seccomp.into(),
         security_options: beyond(config),
-        system_paths_masked: !list(&linux["maskedPaths"]).is_empty()
-            && !list(&linux["readonlyPaths"]).is_empty(),
+        system_paths_masked: are_system_paths_masked(&masked, &frozen),
+        covered_texts: covered_texts(&masked),
+        lsm: text(&process["apparmorProfile"]),
+        working_directory: text(&process["cwd"]),
         devices: list(&linux["devices"])
             .iter()
             .map(|device| &device["path"])

@@ -10,7 +10,9 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tki_evidence::catalogue::ENGINE_FILES;
 use tki_evidence::seccomp::{Action, Argument, Place, Reading, Rules};
-use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit, memory_size};
+use tki_evidence::settings::{
+    Bind, Settings, Tmpfs, Ulimit, are_system_paths_masked, covered_texts, memory_of,
+};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::syscalls;
 
@@ -198,6 +200,22 @@ struct Process {
     rlimits: Vec<Rlimit>,
     #[serde(default)]
     no_new_privileges: bool,
+    #[serde(default)]
+    cwd: String,
+    #[serde(default)]
+    apparmor_profile: String,
+    #[serde(default)]
+    selinux_label: String,
+}
+
+impl Process {
+    /// The label of a security module: one of AppArmor's or one of SELinux's.
+    fn label(&self) -> String {
+        match self.apparmor_profile.as_str() {
+            "" => self.selinux_label.clone(),
+            profile => profile.to_owned(),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -347,8 +365,13 @@ fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) 
         no_new_privileges: oci.process.no_new_privileges,
         seccomp: seccomp(described, oci, profile),
         security_options: described.options().others,
-        system_paths_masked: !oci.linux.masked_paths.is_empty()
-            && !oci.linux.readonly_paths.is_empty(),
+        system_paths_masked: are_system_paths_masked(
+            &oci.linux.masked_paths,
+            &oci.linux.readonly_paths,
+        ),
+        covered_texts: covered_texts(&oci.linux.masked_paths),
+        lsm: oci.process.label(),
+        working_directory: oci.process.cwd.clone(),
         devices: host
             .devices
             .iter()
@@ -441,25 +464,26 @@ impl Mounted {
 /// Options of a volume with its size in bytes: Podman takes a size for a quota on a disk,
 /// so that it is asked for pages.
 fn in_bytes(options: &str) -> String {
-    let Some((rest, pages)) = options.rsplit_once(PAGES) else {
+    let Some((before, rest)) = options.rsplit_once(PAGES) else {
         return options.to_owned();
     };
-    match pages
-        .parse::<u64>()
-        .ok()
-        .and_then(|pages| pages.checked_mul(PAGE))
-    {
-        Some(bytes) => format!("{rest}size={bytes}"),
+    let (pages, after) = match rest.split_once(',') {
+        Some((pages, after)) => (pages, format!(",{after}")),
+        None => (rest, String::new()),
+    };
+    let pages = pages.parse::<u64>().ok();
+    match pages.and_then(|pages| pages.checked_mul(PAGE)) {
+        Some(bytes) => format!("{before}size={bytes}{after}"),
         None => options.to_owned(),
     }
 }
 
 /// The same the other way round.
 pub fn in_pages(options: &str) -> String {
-    match memory_size(options) {
-        Some(bytes) => {
-            let (rest, _) = options.rsplit_once("size=").unwrap_or((options, ""));
-            format!("{rest}{PAGES}{}", bytes.div_ceil(PAGE))
+    match memory_of(options) {
+        Some(size) => {
+            let pages = format!("{PAGES}{}", size.bytes.div_ceil(PAGE));
+            options.replace(&format!("size={}", size.bytes), &pages)
         }
         None => options.to_owned(),
     }
@@ -589,6 +613,7 @@ fn same_rules(profile: &[u8], loaded: &serde_json::Value) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+    use tki_evidence::settings::{FROZEN, MASKED};
 
     const PATH: &str = "/run/x/seccomp.json";
     const PROFILE: &str = tki_evidence::TARGETED_DENY;
@@ -628,7 +653,7 @@ mod tests {
                 "namespaces": own.map(|kind| json!({"type": kind})),
                 "resources": {"pids": {"limit": 5}, "cpu": {"quota": 6}},
                 "seccomp": profile,
-                "maskedPaths": ["/proc/kcore"], "readonlyPaths": ["/proc/sys"],
+                "maskedPaths": MASKED, "readonlyPaths": FROZEN,
             },
         })
     }

@@ -172,6 +172,8 @@ pub struct Launch {
     pub arguments: Vec<String>,
     /// Its settings.
     pub settings: Settings,
+    /// How many processors the engine's host has.
+    pub cpus: i64,
     /// The seccomp profile's text, to which `settings.seccomp` is the digest.
     pub seccomp: String,
     /// The directory on the host that holds what is bound, perhaps a mount of its own;

@@ -10,7 +10,7 @@ use crate::sandbox::settings;
 use tki_evidence::catalogue::CANONICAL;
 use tki_evidence::evidence::Tool;
 use tki_evidence::observation::Phase;
-use tki_evidence::settings::{Bind, Settings, memory};
+use tki_evidence::settings::{Bind, Memory, Settings, memory};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::wire::{Challenge, HostMessage, Limits, PROTOCOL};
 
@@ -54,7 +54,10 @@ impl Facts {
         let binds = vec![
             Bind::of_engine(&format!("tki-attest-{id}"), "/in", true),
             Bind {
-                options: memory(profile.limits.out_bytes.next_multiple_of(4096)),
+                options: memory(Memory {
+                    bytes: profile.limits.out_bytes.next_multiple_of(4096),
+                    ..profile.limits.out()
+                }),
                 ..Bind::of_engine("", "/out", false)
             },
         ];
@@ -155,14 +158,16 @@ impl Facts {
         let limits = self.profile.limits;
         let text = format!(
             "[limits]\npids = {}\nmemory_bytes = {}\ncpu_millis = {}\nnofile = {}\nnproc = {}\n\
-             out_bytes = {}\ntmp_bytes = {}\n",
+             out_bytes = {}\ntmp_bytes = {}\nout_files = {}\ntmp_files = {}\n",
             limits.pids,
             limits.memory_bytes,
             limits.cpu_millis,
             limits.nofile,
             limits.nproc,
             limits.out_bytes,
-            limits.tmp_bytes
+            limits.tmp_bytes,
+            limits.out_files,
+            limits.tmp_files
         );
         (limits != SandboxLimits::default()).then(|| (LIMITS, text.into_bytes()))
     }
@@ -195,6 +200,8 @@ fn challenge(profile: &Profile) -> Result<Challenge, Failure> {
             memory_bytes: u64::try_from(limits.memory_bytes).unwrap_or(0),
             out_bytes: 0,
             tmp_bytes: limits.tmp_bytes,
+            out_files: 0,
+            tmp_files: limits.tmp_files,
             nofile: positive(limits.nofile),
             cpu_period_us: positive(settings::CPU_PERIOD_US),
             cpu_quota_us: positive(settings::cpu_quota_us(limits)),

@@ -2,7 +2,6 @@
 
 use crate::clock;
 use crate::engine::contract::{LABEL_ROLE, LABEL_RUN};
-use crate::engine::local::MASKED;
 use crate::failure::Failure;
 use crate::packet::facts::sums;
 use crate::packet::template::{cell, fill, shell};
@@ -12,6 +11,7 @@ use std::fmt::Write as _;
 use tki_evidence::catalogue::{CANONICAL, HOSTNAME};
 use tki_evidence::controls::CONTROLS;
 use tki_evidence::matrix::Matrix;
+use tki_evidence::settings::MASKED;
 use tki_evidence::stamp::sha256_hex;
 
 const TEXT: &str = include_str!("operator.md");
@@ -49,6 +49,8 @@ pub fn packet(facts: &Facts, why: Option<&Why>, folder: &str) -> Result<Packet, 
         ("podman", engine_line(facts, Client::Podman(""))),
         ("volume", format!("tki-attest-{}", facts.id)),
         ("out_bytes", facts.profile.limits.out_bytes.to_string()),
+        ("out_files", facts.profile.limits.out_files.to_string()),
+        ("tmp_files", facts.profile.limits.tmp_files.to_string()),
         ("tmp_bytes", facts.profile.limits.tmp_bytes.to_string()),
         ("pids", facts.profile.limits.pids.to_string()),
         ("memory", facts.profile.limits.memory_bytes.to_string()),

@@ -1,7 +1,7 @@
 //! Settings → the command line that a person could have typed instead.
 
 use crate::described::podman::in_pages;
-use tki_evidence::settings::{Bind, BindKind, Settings, memory_size};
+use tki_evidence::settings::{Bind, BindKind, Memory, Settings, memory_of};
 
 /// The program that a person would have typed the line for.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,7 @@ pub fn command_line(
     flag("hostname", settings.hostname.clone());
     flag("read-only", settings.read_only_rootfs.to_string());
     flag("user", settings.user.clone());
+    flag("workdir", settings.working_directory.clone());
     let (bind_options, tmpfs_options) = match client {
         Client::Docker => ("", ""),
         Client::Podman(_) => (",nosuid,nodev,noexec", ",notmpcopyup"),
@@ -106,17 +107,21 @@ pub fn command_line(
 /// in quotes; Podman's reads none, takes a size for a quota on a disk, and has given the
 /// flags already.
 fn made_of(client: Client, bind: &Bind) -> String {
-    let Some(bytes) = memory_size(&bind.options) else {
+    let Some(Memory { bytes, files }) = memory_of(&bind.options) else {
         return String::new();
     };
     let memory = "volume-opt=type=tmpfs,volume-opt=device=tmpfs";
     match client {
         Client::Docker => {
-            format!(",{memory},\"volume-opt=o=noexec,nosuid,nodev,size={bytes}\"")
+            let flags = "noexec,nosuid,nodev";
+            format!(",{memory},\"volume-opt=o={flags},size={bytes},nr_inodes={files}\"")
         }
         Client::Podman(_) => {
             let pages = in_pages(&bind.options);
-            let (_, pages) = pages.rsplit_once(',').unwrap_or_default();
+            let mut pages = pages
+                .split(',')
+                .filter(|word| word.starts_with("nr_blocks="));
+            let pages = pages.next().unwrap_or_default();
             format!(",{memory},volume-opt=o={pages}")
         }
     }

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::sandbox::seccomp::Seccomp;
 use serde::Deserialize;
 use std::path::Path;
+use tki_evidence::settings::Memory;
 
 /// The user inside. An id of our own: nproc limits count per uid over the whole
 /// host, so it should not be one that other images use.
@@ -41,6 +42,10 @@ pub struct Limits {
     pub out_bytes: u64,
     /// Size of /tmp, in bytes.
     pub tmp_bytes: u64,
+    /// Most files, directories and links behind /in and /out.
+    pub out_files: u64,
+    /// Most of them in /tmp.
+    pub tmp_files: u64,
 }
 
 impl Default for Limits {
@@ -53,6 +58,8 @@ impl Default for Limits {
             nproc: 4096,
             out_bytes: 2 * 1024 * 1024,
             tmp_bytes: 1024 * 1024,
+            out_files: 256,
+            tmp_files: 256,
         }
     }
 }
@@ -66,6 +73,14 @@ struct File {
 }
 
 impl Limits {
+    /// What the file system behind /out may hold.
+    pub fn out(&self) -> Memory {
+        Memory {
+            bytes: self.out_bytes,
+            files: self.out_files,
+        }
+    }
+
     /// Reads the limits of a profile file (TOML).
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
@@ -103,6 +118,8 @@ impl Limits {
             ("nproc", self.nproc, 8, 1 << 22),
             ("out_bytes", self.out_bytes as i64, 4096, 1 << 40),
             ("tmp_bytes", self.tmp_bytes as i64, 4096, 1 << 40),
+            ("out_files", self.out_files as i64, 32, 1 << 20),
+            ("tmp_files", self.tmp_files as i64, 32, 1 << 20),
         ];
         for (name, value, least, most) in bounds {
             if !(least..=most).contains(&value) {

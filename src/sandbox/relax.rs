@@ -14,6 +14,9 @@ pub fn limits(relaxations: &[Relaxation], mut limits: Limits) -> Limits {
     if relaxations.contains(&Relaxation::OutSize) {
         limits.out_bytes *= FACTOR.unsigned_abs();
     }
+    if relaxations.contains(&Relaxation::Inodes) {
+        limits.out_files *= FACTOR.unsigned_abs();
+    }
     limits
 }
 

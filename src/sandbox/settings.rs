@@ -13,10 +13,14 @@ pub fn cpu_quota_us(limits: &Limits) -> i64 {
     limits.cpu_millis * CPU_PERIOD_US / 1000
 }
 
-/// Options of /tmp with a size.
-pub fn tmp_options(bytes: u64) -> String {
-    format!("rw,noexec,nosuid,nodev,size={bytes},mode=1777")
+/// Options of /tmp, which holds so many bytes and files.
+pub fn tmp_options(bytes: u64, files: u64) -> String {
+    format!("rw,noexec,nosuid,nodev,size={bytes},nr_inodes={files},mode=1777")
 }
+
+/// The size of a core dump at which the kernel writes none and starts no program for one. At
+/// 0 it starts the program.
+const NO_CORE: i64 = 1;
 
 /// Addresses that the inspector reserves and mostly never touches: its arena,
 /// its code, its stack.
@@ -73,7 +77,7 @@ pub fn settings(profile: &Profile, binds: Vec<Bind>, swap_limit: bool) -> Settin
         binds,
         tmpfs: vec![Tmpfs {
             target: "/tmp".into(),
-            options: tmp_options(limits.tmp_bytes),
+            options: tmp_options(limits.tmp_bytes, limits.tmp_files),
         }],
         cap_add: Vec::new(),
         cap_drop: vec!["ALL".into()],
@@ -81,6 +85,9 @@ pub fn settings(profile: &Profile, binds: Vec<Bind>, swap_limit: bool) -> Settin
         seccomp: profile.seccomp.sha256.clone(),
         security_options: Vec::new(),
         system_paths_masked: true,
+        covered_texts: Vec::new(),
+        lsm: String::new(),
+        working_directory: "/".into(),
         devices: Vec::new(),
         pids_limit: limits.pids,
         memory_bytes: limits.memory_bytes,
@@ -89,7 +96,7 @@ pub fn settings(profile: &Profile, binds: Vec<Bind>, swap_limit: bool) -> Settin
         cpu_period_us: CPU_PERIOD_US,
         cpu_quota_us: cpu_quota_us(limits),
         ulimits: vec![
-            ulimit("core", 0),
+            ulimit("core", NO_CORE),
             ulimit("nofile", limits.nofile),
             ulimit("nproc", limits.nproc),
         ],

@@ -20,6 +20,9 @@ const MAX_PATH: usize = 4096;
 /// The smallest and the largest file system that a profile can ask for behind /out.
 const OUT_BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 40;
 
+/// The most files that /out may have room for.
+const OUT_FILES: u64 = 1 << 20;
+
 /// The most by which the kernel rounds the size of a memory file system: its pages.
 const MOST_PAGE: u64 = 64 * 1024;
 
@@ -103,7 +106,14 @@ fn limits(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
     let fits = [
         ("pids", is(asked.pids.into(), pids)),
         ("memory_bytes", is(asked.memory_bytes, memory)),
-        ("tmp_bytes", Some(asked.tmp_bytes) == size_of_tmp(declared)),
+        (
+            "tmp_bytes",
+            Some(asked.tmp_bytes) == of_tmp(declared, "size="),
+        ),
+        (
+            "tmp_files",
+            Some(asked.tmp_files) == of_tmp(declared, "nr_inodes="),
+        ),
         ("nofile", is(asked.nofile.into(), ulimit("nofile"))),
         ("cpu_period_us", is(asked.cpu_period_us.into(), period)),
         (
@@ -115,6 +125,10 @@ fn limits(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
             "out_bytes",
             asked.out_bytes == 0 || OUT_BYTES.contains(&asked.out_bytes),
         ),
+        (
+            "out_files",
+            (asked.out_files == 0) == (asked.out_bytes == 0) && asked.out_files <= OUT_FILES,
+        ),
     ];
     match fits.iter().find(|(_, fits)| !fits) {
         Some((name, _)) => Err(format!("it was asked with another limit, {name}")),
@@ -122,11 +136,11 @@ fn limits(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
     }
 }
 
-/// The size that /tmp was asked to have.
-fn size_of_tmp(settings: &Settings) -> Option<u64> {
+/// What /tmp was asked to have.
+fn of_tmp(settings: &Settings, option: &str) -> Option<u64> {
     let tmp = settings.tmpfs.iter().find(|tmpfs| tmpfs.target == "/tmp")?;
     let mut words = tmp.options.split(',');
-    words.find_map(|word| word.strip_prefix("size=")?.parse().ok())
+    words.find_map(|word| word.strip_prefix(option)?.parse().ok())
 }
 
 /// The size of /out in the run's challenge is that of what stood behind it.
@@ -135,29 +149,48 @@ pub fn check_out(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
     if (backing == "tmpfs") != (asked.out_bytes > 0) {
         return Err(format!("it was asked with another /out than a {backing}"));
     }
-    let mut words = evidence.sandbox.out_backing.reason.split(',');
-    let made = words.find_map(|word| word.strip_prefix("size="));
-    if backing == "tmpfs" && made != Some(asked.out_bytes.to_string().as_str()) {
-        return Err("it was asked with another size of /out than was made".into());
+    for (option, asked) in [("size=", asked.out_bytes), ("nr_inodes=", asked.out_files)] {
+        let mut words = evidence.sandbox.out_backing.reason.split(',');
+        let made = words.find_map(|word| word.strip_prefix(option));
+        if backing == "tmpfs" && made != Some(asked.to_string().as_str()) {
+            return Err("it was asked with another size of /out than was made".into());
+        }
     }
     match mounted_out(&evidence.raw.mountinfo) {
-        Some(size) if backing == "tmpfs" && size.abs_diff(asked.out_bytes) >= MOST_PAGE => {
+        Some(Mounted {
+            files: Some(files), ..
+        }) if backing == "tmpfs" && files != asked.out_files => {
+            Err("it was asked with another number of files in /out than it has room for".into())
+        }
+        Some(Mounted { size, .. })
+            if backing == "tmpfs" && size.abs_diff(asked.out_bytes) >= MOST_PAGE =>
+        {
             Err("it was asked with another size of /out than it has".into())
         }
         _ => Ok(()),
     }
 }
 
+/// What a mount table says of /out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mounted {
+    size: u64,
+    files: Option<u64>,
+}
+
 /// The size of /out in a mount table, if the kernel shows one.
-fn mounted_out(table: &str) -> Option<u64> {
+fn mounted_out(table: &str) -> Option<Mounted> {
     let mounts = facts::mounts(table).ok()?;
     let out = mounts.iter().rev().find(|m| m.mount_point == "/out")?;
-    let mut words = out.super_options.split(',');
-    let size = words.find_map(|word| word.strip_prefix("size="))?;
-    size.strip_suffix('k')?
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1024)
+    let word = |name: &str| {
+        let mut words = out.super_options.split(',');
+        words.find_map(|word| word.strip_prefix(name))
+    };
+    let kilobytes: u64 = word("size=")?.strip_suffix('k')?.parse().ok()?;
+    Some(Mounted {
+        size: kilobytes.checked_mul(1024)?,
+        files: word("nr_inodes=").and_then(|files| files.parse().ok()),
+    })
 }
 
 /// The inspector is of the version that asked, and misses what its own texts show to
@@ -213,7 +246,11 @@ mod tests {
     #[test]
     fn the_size_of_out_is_read_as_the_kernel_writes_it() {
         let line = "36 35 0:31 /out /out rw,nosuid - tmpfs tki rw,size=2048k,mode=755\n";
-        assert_eq!(mounted_out(line), Some(2048 * 1024));
+        let size = 2048 * 1024;
+        assert_eq!(mounted_out(line), Some(Mounted { size, files: None }));
+        let files = Some(256);
+        let counted = line.replace("mode", "nr_inodes=256,mode");
+        assert_eq!(mounted_out(&counted), Some(Mounted { size, files }));
         assert_eq!(mounted_out(&line.replace("size=2048k,", "")), None);
         assert_eq!(
             mounted_out(&line.replace("2048k", "99999999999999999999k")),

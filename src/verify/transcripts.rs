@@ -124,6 +124,7 @@ fn same_texts(heard: &RawFacts, said: &RawFacts) -> bool {
         proc_self_limits,
         proc_self_cgroup,
         proc_version,
+        lsm_label,
         namespaces,
         host_namespaces: _,
         neighbour_namespaces: _,
@@ -141,6 +142,7 @@ fn same_texts(heard: &RawFacts, said: &RawFacts) -> bool {
         && *proc_self_limits == said.proc_self_limits
         && *proc_self_cgroup == said.proc_self_cgroup
         && *proc_version == said.proc_version
+        && *lsm_label == said.lsm_label
         && *namespaces == said.namespaces
 }
 
@@ -149,6 +151,7 @@ fn same_texts(heard: &RawFacts, said: &RawFacts) -> bool {
 fn terms(challenge: &Challenge) -> (&str, &str, Limits) {
     let limits = Limits {
         out_bytes: 0,
+        out_files: 0,
         ..challenge.limits
     };
     (&challenge.env_canary, &challenge.host_canary, limits)
@@ -187,7 +190,8 @@ pub fn compare_controls<'a>(
         if challenge.nonce != control_nonce(&nonce, control.name) {
             return wrong("it belongs to another run or to another control");
         }
-        let texts = calibrate::texts(control, &heard, &evidence.raw, plain, &sweeps);
+        let label = evidence.sandbox.configured.lsm.as_str();
+        let texts = calibrate::texts(control, &heard, &evidence.raw, label, plain, &sweeps);
         terms::check(evidence, &challenge, &heard, control.relaxations, &texts)
             .map_err(|why| format!("{}: {why}", control.name))?;
         if heard.raw.proc_version != evidence.raw.proc_version {

@@ -3,7 +3,8 @@
 //! so they run in its phase; the canonical probes show what the lock adds.
 
 use super::{
-    ENGINE, Expect, FactRule, HOSTNAME, NO_CALL, NOT_PERMITTED, NOT_THERE, ProbeSpec, READ_ONLY, op,
+    ENGINE, Expect, FactRule, HOSTNAME, NO_CALL, NO_ROUTE, NO_ROUTE_V6, NOT_PERMITTED, NOT_THERE,
+    ProbeSpec, READ_ONLY, op,
 };
 
 /// What a masked path may be.
@@ -14,6 +15,9 @@ const FROZEN: &[&str] = &["absent", "ro"];
 const NO_ABI: Expect = Expect::Denied(&["EPERM", "ENOSYS", "SIGSYS", "SIGSEGV"]);
 const NOT_MAPPED: Expect = Expect::Denied(&["EPERM", "EACCES"]);
 const NOT_WRITABLE_OR_THERE: Expect = Expect::Denied(&["EROFS", "EACCES", "EPERM", "ENOENT"]);
+
+/// Either there is no socket to connect with, or nobody of that name.
+const NO_PEER: Expect = Expect::Denied(&["EPERM", "EACCES", "EAFNOSUPPORT", "ECONNREFUSED"]);
 
 /// The extended probes.
 pub const EXTENDED: &[ProbeSpec] = &[
@@ -170,9 +174,10 @@ pub const EXTENDED: &[ProbeSpec] = &[
     ProbeSpec {
         id: "XP-TTY",
         requirements: &["R9"],
-        operation: "ioctl TIOCSTI, also with high bits set, and TIOCLINUX",
+        operation: "ioctl TIOCSTI, also with high bits set, TIOCLINUX and TIOCSETD",
         expected: "denied EPERM",
-        reason: "typing into the caller's terminal; the kernel looks at 32 bits of the request, a careless filter at 64",
+        reason: "typing into the caller's terminal, or a line discipline that is a module; the \
+                 kernel looks at 32 bits of the request, a careless filter at 64",
         phases: ENGINE,
         required_phases: ENGINE,
         heavy: false,
@@ -181,14 +186,17 @@ pub const EXTENDED: &[ProbeSpec] = &[
             op("ioctl(TIOCSTI)", NOT_PERMITTED),
             op("ioctl(TIOCSTI | 1 << 32)", NOT_PERMITTED),
             op("ioctl(TIOCLINUX)", NOT_PERMITTED),
+            op("ioctl(TIOCSETD)", NOT_PERMITTED),
         ],
     },
     ProbeSpec {
         id: "XP-MOUNT-API",
         requirements: &["R6"],
-        operation: "open_tree, move_mount, fsopen, fsmount, mount_setattr, pivot_root, chroot",
+        operation: "open_tree, move_mount, fsopen, fsmount, mount_setattr, pivot_root, chroot; \
+                    statmount, listmount, open_tree_attr and listns are recorded",
         expected: "denied EPERM or ENOSYS",
-        reason: "the mount table has a second set of calls",
+        reason: "the mount table has a second set of calls; whether the newest are denied follows \
+                 from the profile, and XP-ABI-SWEEP holds it to that",
         phases: ENGINE,
         required_phases: ENGINE,
         heavy: false,
@@ -201,6 +209,10 @@ pub const EXTENDED: &[ProbeSpec] = &[
             op("mount_setattr", NO_CALL),
             op("pivot_root", NO_CALL),
             op("chroot", NO_CALL),
+            op("statmount", Expect::Recorded),
+            op("listmount", Expect::Recorded),
+            op("open_tree_attr", Expect::Recorded),
+            op("listns", Expect::Recorded),
         ],
     },
     ProbeSpec {
@@ -236,7 +248,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
     ProbeSpec {
         id: "XP-ABI-I386",
         requirements: &["R1", "R9"],
-        operation: "getpid and socketcall by int 0x80",
+        operation: "getpid and socketcall by int 0x80, also with arguments that can be read",
         expected: "killed, or no such entry in the kernel",
         reason: "the 32-bit table has other numbers, which a filter may not know",
         phases: ENGINE,
@@ -246,6 +258,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operations: &[
             op("int 0x80 getpid", NO_ABI),
             op("int 0x80 socketcall", NO_ABI),
+            op("int 0x80 socketcall(AF_ALG)", NO_ABI),
         ],
     },
     ProbeSpec {
@@ -372,6 +385,18 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operations: &[op("walk-for-suid", Expect::Fact(FactRule::Is("")))],
     },
     ProbeSpec {
+        id: "XP-ID-LSM",
+        requirements: &["R9"],
+        operation: "the label of a security module",
+        expected: "the one that the engine says it gave, enforced",
+        reason: "a label that the engine speaks of and the kernel does not know confines nothing",
+        phases: ENGINE,
+        required_phases: ENGINE,
+        heavy: false,
+        uncalibrated: None,
+        operations: &[op("lsm-label", Expect::Fact(FactRule::Label))],
+    },
+    ProbeSpec {
         id: "XP-NS-FRESH",
         requirements: &["R1", "R6"],
         operation: "the mnt, pid, net, ipc, uts and cgroup namespaces; user and time are recorded",
@@ -438,14 +463,53 @@ pub const EXTENDED: &[ProbeSpec] = &[
     ProbeSpec {
         id: "XP-NS-ABSTRACT",
         requirements: &["R1"],
-        operation: "abstract unix sockets",
-        expected: "none visible, the host's canary included",
+        operation: "abstract unix sockets; connecting to the host's canary",
+        expected: "none visible; denied EPERM, EACCES or ECONNREFUSED",
         reason: "names without a file that only a network namespace hides",
         phases: ENGINE,
         required_phases: ENGINE,
         heavy: false,
         uncalibrated: None,
-        operations: &[op("proc-net-unix", Expect::Fact(FactRule::Is("0")))],
+        operations: &[
+            op("proc-net-unix", Expect::Fact(FactRule::Is("0"))),
+            op("connect(abstract canary)", NO_PEER),
+        ],
+    },
+    ProbeSpec {
+        id: "XP-NS-SIGNAL",
+        requirements: &["R6"],
+        operation: "signal 0, which only asks, to every other process but the first",
+        expected: "denied ESRCH: there is none",
+        reason: "what can be signalled can be stopped and ended",
+        phases: ENGINE,
+        required_phases: ENGINE,
+        heavy: false,
+        uncalibrated: None,
+        operations: &[op("kill(-1, 0)", Expect::Denied(&["ESRCH"]))],
+    },
+    ProbeSpec {
+        id: "XP-REACH",
+        requirements: &["R1", "R5"],
+        operation: "route look-ups, by connecting datagram sockets, to where clouds and engines \
+                    answer: metadata services, Docker Desktop's host, bridges, the gateway",
+        expected: "denied each, with ENETUNREACH, or no socket is to be had",
+        reason: "where there is a network, this names what it leads to: credentials, first of all",
+        phases: ENGINE,
+        required_phases: ENGINE,
+        heavy: false,
+        uncalibrated: None,
+        operations: &[
+            op("connect(169.254.169.254/udp)", NO_ROUTE),
+            op("connect(169.254.170.2/udp)", NO_ROUTE),
+            op("connect(168.63.129.16/udp)", NO_ROUTE),
+            op("connect(100.100.100.200/udp)", NO_ROUTE),
+            op("connect(192.0.0.192/udp)", NO_ROUTE),
+            op("connect(192.168.65.7/udp)", NO_ROUTE),
+            op("connect(192.168.65.254/udp)", NO_ROUTE),
+            op("connect(172.17.0.1/udp)", NO_ROUTE),
+            op("connect([fd00:ec2::254]/udp)", NO_ROUTE_V6),
+            op("connect(gateway/udp)", NO_ROUTE),
+        ],
     },
     ProbeSpec {
         id: "XP-FS-FLAGS",
@@ -464,7 +528,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         requirements: &["R6"],
         operation: "paths of /proc and /sys that engines mask",
         expected: "absent, the null device itself, or an empty read-only mount",
-        reason: "a mask that is not the null device is somebody's file",
+        reason: "a mask that is not the null device is somebody's file; what power, heat and \
+                 interrupts tell has given secrets of others away",
         phases: ENGINE,
         required_phases: ENGINE,
         heavy: false,
@@ -492,7 +557,19 @@ pub const EXTENDED: &[ProbeSpec] = &[
                 Expect::Fact(FactRule::OneOf(MASKS)),
             ),
             op(
+                "masked(/proc/interrupts)",
+                Expect::Fact(FactRule::OneOf(MASKS)),
+            ),
+            op(
                 "masked(/sys/firmware)",
+                Expect::Fact(FactRule::OneOf(MASKS)),
+            ),
+            op(
+                "masked(/sys/devices/virtual/powercap)",
+                Expect::Fact(FactRule::OneOf(MASKS)),
+            ),
+            op(
+                "masked(thermal_throttle of each CPU)",
                 Expect::Fact(FactRule::OneOf(MASKS)),
             ),
         ],
@@ -500,7 +577,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
     ProbeSpec {
         id: "XP-FS-PROC-RO",
         requirements: &["R6", "R8"],
-        operation: "read-only mounts over /proc; writing core_pattern, sysrq-trigger, modprobe, uevent_helper",
+        operation: "read-only mounts over /proc; writing core_pattern, sysrq-trigger, modprobe, \
+                    uevent_helper, binfmt_misc",
         expected: "mounted read-only; denied",
         reason: "files through which the host executes programs",
         phases: ENGINE,
@@ -529,6 +607,10 @@ pub const EXTENDED: &[ProbeSpec] = &[
             op("open(/proc/sys/kernel/modprobe)", NOT_WRITABLE_OR_THERE),
             op("open(/proc/sysrq-trigger)", NOT_WRITABLE_OR_THERE),
             op("open(/sys/kernel/uevent_helper)", NOT_WRITABLE_OR_THERE),
+            op(
+                "open(/proc/sys/fs/binfmt_misc/register)",
+                NOT_WRITABLE_OR_THERE,
+            ),
         ],
     },
     ProbeSpec {
@@ -578,6 +660,55 @@ pub const EXTENDED: &[ProbeSpec] = &[
             op("reopen(/in for writing)", READ_ONLY),
             op("open(/proc/self/root/../../etc/shadow)", NOT_THERE),
             op("open(/proc/1/root/etc/shadow)", NOT_THERE),
+        ],
+    },
+    ProbeSpec {
+        id: "XP-FS-CWD",
+        requirements: &["R6"],
+        operation: "the working directory, and a file of the host by way of it",
+        expected: "the container's root; denied ENOENT",
+        reason: "a directory of the host that a runtime left there is a way out",
+        phases: ENGINE,
+        required_phases: ENGINE,
+        heavy: false,
+        uncalibrated: None,
+        operations: &[
+            op("cwd", Expect::Fact(FactRule::Is("/"))),
+            op("open(../../../../etc/shadow)", NOT_THERE),
+        ],
+    },
+    ProbeSpec {
+        id: "XP-FS-REALPROC",
+        requirements: &["R6"],
+        operation: "the kind of file system at /proc; every text of it that evidence rests on, \
+                    opened without crossing a mount",
+        expected: "proc; each opened, or not there",
+        reason: "a file over a text of /proc says whatever it likes",
+        phases: ENGINE,
+        required_phases: ENGINE,
+        heavy: false,
+        uncalibrated: None,
+        operations: &[
+            op("fstatfs(/proc)", Expect::Fact(FactRule::Is("0x9fa0"))),
+            op("openat2(texts)", Expect::Fact(FactRule::RealTexts)),
+        ],
+    },
+    ProbeSpec {
+        id: "XP-FS-SPECIAL",
+        requirements: &["R7", "R8"],
+        operation: "a pipe with a name in /out; a hard link in /out to a file of /in",
+        expected: "denied EPERM; EXDEV or EPERM",
+        reason: "whoever collects /out must find files there, and none that is also an input",
+        phases: ENGINE,
+        required_phases: ENGINE,
+        heavy: false,
+        uncalibrated: None,
+        operations: &[
+            op("mkfifo(/out)", NO_CALL),
+            op(
+                "link(/in to /out)",
+                Expect::Denied(&["EXDEV", "EPERM", "ENOSYS"]),
+            ),
         ],
     },
     ProbeSpec {
@@ -635,6 +766,23 @@ pub const EXTENDED: &[ProbeSpec] = &[
         ],
     },
     ProbeSpec {
+        id: "XP-CORE",
+        requirements: &["R6", "R9"],
+        operation: "where the kernel sends core dumps, and the limit of their size; lowering that \
+                    is recorded",
+        expected: "no program and a limit of 0 or 1; or a limit of 1, at which none is started",
+        reason: "the program that a core dump is piped into is root on the host, and a limit of 0 \
+                 does not stop it",
+        phases: ENGINE,
+        required_phases: ENGINE,
+        heavy: false,
+        uncalibrated: None,
+        operations: &[
+            op("core dumps", Expect::Fact(FactRule::CoreDumps)),
+            op("setrlimit(core, 0)", Expect::Recorded),
+        ],
+    },
+    ProbeSpec {
         id: "XP-LIM-PIDS",
         requirements: &["R9"],
         operation: "fork until the limit",
@@ -681,6 +829,21 @@ pub const EXTENDED: &[ProbeSpec] = &[
         heavy: true,
         uncalibrated: None,
         operations: &[op("fill(/tmp)", Expect::Denied(&["ENOSPC"]))],
+    },
+    ProbeSpec {
+        id: "XP-LIM-INODES",
+        requirements: &["R8"],
+        operation: "making empty files in /out and in /tmp until there is no room for one more",
+        expected: "denied ENOSPC",
+        reason: "an empty file has no size, and takes memory of the kernel's all the same",
+        phases: ENGINE,
+        required_phases: ENGINE,
+        heavy: true,
+        uncalibrated: None,
+        operations: &[
+            op("files(/out)", Expect::Denied(&["ENOSPC"])),
+            op("files(/tmp)", Expect::Denied(&["ENOSPC"])),
+        ],
     },
     ProbeSpec {
         id: "XP-LIM-NOFILE",

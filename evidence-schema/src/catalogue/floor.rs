@@ -108,8 +108,8 @@ pub const DENIED: &[&str] = &[
 ];
 
 /// Calls that are on the floor with some arguments only: namespaces are made by flags of
-/// `clone`, and two requests of `ioctl` write into the caller's terminal. The kernel reads
-/// such a request as 32 bits.
+/// `clone`, two requests of `ioctl` write into the caller's terminal, and one loads a module
+/// for it. The kernel reads such a request as 32 bits.
 #[cfg(feature = "std")]
 pub const PARTS: &[(&str, crate::seccomp::Part, &str)] = &[
     ("clone", flag(0x0002_0000), "CLONE_NEWNS"),
@@ -121,6 +121,7 @@ pub const PARTS: &[(&str, crate::seccomp::Part, &str)] = &[
     ("clone", flag(0x4000_0000), "CLONE_NEWNET"),
     ("ioctl", request(0x5412), "TIOCSTI"),
     ("ioctl", request(0x541c), "TIOCLINUX"),
+    ("ioctl", request(0x5423), "TIOCSETD"),
 ];
 
 #[cfg(feature = "std")]

@@ -110,7 +110,37 @@ pub enum FactRule {
     /// No call of [`floor::DENIED`] and none that the profile denies got
     /// through to the kernel.
     Sweep,
+    /// A core dump starts no program: the kernel writes to none, or the limit of its size is
+    /// the one at which the kernel starts none.
+    CoreDumps,
+    /// Each of [`TEXTS`] was opened below /proc without crossing a mount, as `path=answer`.
+    RealTexts,
+    /// The label of a security module is the one that the engine says it gave.
+    Label,
 }
+
+/// Files below /proc that evidence rests on.
+pub const TEXTS: &[&str] = &[
+    "self/mountinfo",
+    "net/dev",
+    "net/route",
+    "net/ipv6_route",
+    "self/status",
+    "self/limits",
+    "self/cgroup",
+    "version",
+    "self/attr/current",
+    "net/unix",
+    "sysvipc/shm",
+    "sysvipc/sem",
+    "sysvipc/msg",
+    "sys/kernel/hostname",
+    "sys/kernel/core_pattern",
+];
+
+/// The one of them that a control covers. An empty file in its place says that there is
+/// nothing, which is what its probe wants to hear.
+pub const COVERED_TEXT: &str = "/proc/sysvipc/msg";
 
 /// Environment variables that may exist inside: names that engines set by
 /// themselves and that carry no secret. bubblewrap always sets `PWD`, to the

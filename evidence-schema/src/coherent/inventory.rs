@@ -2,6 +2,7 @@
 
 use super::{Contradiction, Found, shown};
 use crate::evidence::{Evidence, Holdings, ImageIdentity};
+use crate::venue;
 
 /// Whether an id is one of our own image's.
 pub fn is_own_image(image: &ImageIdentity, id: &str) -> bool {
@@ -27,13 +28,20 @@ pub fn inventory(evidence: &Evidence) -> Vec<Contradiction> {
             networks,
             volumes,
             images,
+            modules,
         } = holdings;
-        for list in [containers, networks, volumes, images] {
+        for list in [containers, networks, volumes, images, modules] {
             found.must(is_list(list), fields, || {
                 "not sorted, or an id is empty or there twice".into()
             });
         }
     }
+    let is_here = venue::is_here(&evidence.venue_facts);
+    found.must(
+        is_here || held.before.modules.is_empty(),
+        "inventory.before, venue_facts.engine_at",
+        || "modules of this host stand for another one's".into(),
+    );
     const OWN: &str = "inventory.own_images, image";
     found.must(is_list(&held.own_images), OWN, || {
         "not a list of ids".into()

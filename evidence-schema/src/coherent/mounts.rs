@@ -41,7 +41,8 @@ pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
         let wanted = size(&tmpfs.options);
         let good = mount.is_some_and(|mount| mount.fs_type == "tmpfs" && mount.root == "/");
         found.must(
-            good && mount.and_then(|mount| size(mount.super_options)) == wanted,
+            good && mount.and_then(|mount| size(mount.super_options)) == wanted
+                && mount.and_then(|mount| files(mount.super_options)) == files(&tmpfs.options),
             "raw.mountinfo, sandbox.declared.tmpfs",
             || format!("{} is not as it was asked for", shown(&tmpfs.target)),
         );
@@ -170,11 +171,13 @@ fn out_backing(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
             let flags: Vec<&str> = said.reason.split(',').collect();
             let (has, sized) = (|flag: &&&str| mount.has(flag), size(&said.reason));
             is_there(mount)
-                && flags.len() == 4
+                && flags.len() == 5
                 && flags[..3] == ["noexec", "nosuid", "nodev"]
                 && flags[..3].iter().filter(has).count() == 3
                 && sized.is_some()
                 && sized == size(mount.super_options)
+                && files(&said.reason).is_some()
+                && files(&said.reason) == files(mount.super_options)
         }
         "directory" => !by_engine && !is_own(mount, "/out") && !said.reason.is_empty(),
         _ => false,
@@ -182,6 +185,12 @@ fn out_backing(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
     found.must(good, "sandbox.out_backing, raw.mountinfo", || {
         format!("{} ({})", shown(&said.kind), shown(&said.reason))
     });
+}
+
+/// How many files options leave room for.
+fn files(options: &str) -> Option<u64> {
+    let mut options = facts::parts(options, b',');
+    number(options.find_map(|option| option.strip_prefix("nr_inodes="))?)
 }
 
 /// The size that options name, in bytes, as the kernel rounds it.

@@ -72,6 +72,12 @@ fn check(found: &mut Found, evidence: &Evidence) {
         "raw.outside.limits, raw.proc_self_limits",
         || "not the same limits".into(),
     );
+    // The host may have had no right to read it.
+    found.must(
+        texts.lsm_label.is_empty() || texts.lsm_label == raw.lsm_label,
+        "raw.outside.lsm_label, raw.lsm_label",
+        || "not the same label".into(),
+    );
     absences(found, texts);
     found.must(
         texts.lacks(OutsideFacts::NAMESPACES) || texts.namespaces == raw.namespaces,

@@ -31,6 +31,7 @@ pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
                 "XP-FS-MASKED" | "XP-FS-PROC-RO" => hidden(found, seen, mounts),
                 "XP-FS-DEVICES" => listed(found, seen, &[]),
                 "XP-FS-FILES" => listed(found, seen, IMAGE),
+                "XP-FS-REALPROC" => covered(found, seen, mounts),
                 _ => {}
             }
         }
@@ -109,6 +110,19 @@ fn hidden(found: &mut Found, seen: &Observation, mounts: &[Mount]) {
     });
 }
 
+/// A text that was opened without crossing a mount has none over it.
+fn covered(found: &mut Found, seen: &Observation, mounts: &[Mount]) {
+    let entries = seen.value.as_deref().unwrap_or_default().split(' ');
+    let opened = entries.filter_map(|entry| entry.strip_suffix("=ok"));
+    let opened: BTreeSet<String> = opened.map(|text| format!("/proc/{text}")).collect();
+    for mount in mounts {
+        let good = !opened.contains(mount.mount_point.as_ref());
+        found.must(good, "probes.observations, raw.mountinfo", || {
+            format!("{} is a mount, and no other", shown(&mount.mount_point))
+        });
+    }
+}
+
 /// A list that is sorted, names nothing twice, and has all of these.
 fn listed(found: &mut Found, seen: &Observation, all: &[&str]) {
     let Some(value) = seen.value.as_deref() else {
@@ -161,18 +175,33 @@ fn written(found: &mut Found, evidence: &Evidence) {
     }
 }
 
+/// The probe, the operation, and the other probe with the operation by which its socket was
+/// tried alone.
+fn connections() -> impl Iterator<Item = (&'static str, &'static str, [&'static str; 2])> {
+    let of = |probe: &'static str| {
+        let operations = catalogue::find(probe).map_or(&[][..], |spec| spec.operations);
+        let names = operations.iter().map(|operation| operation.id);
+        names.filter(|name| name.starts_with("connect("))
+    };
+    let socket = |operation: &str| match operation {
+        "connect(abstract canary)" => ["PR-SOCK-1", "socket(AF_UNIX, SOCK_STREAM)"],
+        name if name.contains('[') => ["PR-NET-1", "socket(AF_INET6, SOCK_DGRAM)"],
+        _ => ["PR-NET-1", "socket(AF_INET, SOCK_DGRAM)"],
+    };
+    CONNECTING
+        .iter()
+        .flat_map(move |probe| of(probe).map(move |name| (*probe, name, socket(name))))
+}
+
+/// Probes that connect a socket.
+const CONNECTING: &[&str] = &["PR-NET-2", "XP-NS-ABSTRACT", "XP-REACH"];
+
 /// Operations that an earlier call decided: that call was denied to other probes, too.
 fn steps(found: &mut Found, evidence: &Evidence) {
-    for (operation, socket) in [
-        ("connect(192.0.2.1:53/udp)", "socket(AF_INET, SOCK_DGRAM)"),
-        (
-            "connect([2001:db8::1]:53/udp)",
-            "socket(AF_INET6, SOCK_DGRAM)",
-        ),
-    ] {
+    for (probe, operation, [other, socket]) in connections() {
         for phase in [Phase::Engine, Phase::Locked] {
-            let connect = seen(evidence, "PR-NET-2", operation, phase);
-            let socket = seen(evidence, "PR-NET-1", socket, phase);
+            let connect = seen(evidence, probe, operation, phase);
+            let socket = seen(evidence, other, socket, phase);
             if let (Some(connect), Some(socket)) = (connect, socket) {
                 let decided = (connect.state == State::Denied)
                     .then_some(connect.step.as_deref() == Some("socket"));
@@ -180,15 +209,15 @@ fn steps(found: &mut Found, evidence: &Evidence) {
                     decided == (socket.state == State::Denied)
                         && (!decided || connect.errno == socket.errno)
                 });
-                found.must(good, "PR-NET-1, PR-NET-2", || {
-                    format!("{operation} and its socket")
+                found.must(good, "probes.observations.step", || {
+                    format!("{probe}: {operation} and its socket")
                 });
             }
         }
     }
     memory_files(found, evidence);
     let expected = |probe: &str| match probe {
-        "PR-NET-2" => &["socket"][..],
+        probe if CONNECTING.contains(&probe) => &["socket"][..],
         "PR-EXEC-1" => &["memfd_create"],
         _ => &[],
     };

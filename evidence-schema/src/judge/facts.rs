@@ -1,7 +1,7 @@
 //! Rules about kernel texts.
 
 use super::Texts;
-use crate::catalogue::{ALLOWED_ENV, DEVICES, ENGINE_FILES, FactRule, IMAGE_FILES};
+use crate::catalogue::{ALLOWED_ENV, DEVICES, ENGINE_FILES, FactRule, IMAGE_FILES, TEXTS};
 use crate::evidence::Verdict;
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, State};
@@ -125,6 +125,9 @@ pub fn check(rule: FactRule, seen: &Observation, texts: &Texts) -> Vec<Problem> 
             }
         }
         FactRule::Sweep => texts.sweep(reading),
+        FactRule::CoreDumps => core_dumps(reading, &raw.proc_self_limits),
+        FactRule::RealTexts => real_texts(reading),
+        FactRule::Label => label(reading, texts),
         FactRule::NoSocketFile => match reading {
             "" => Vec::new(),
             found => vec![(Verdict::Fail, format!("socket files: {found}"))],
@@ -144,6 +147,8 @@ pub fn reads_texts(rule: FactRule) -> bool {
         | FactRule::Status(..)
         | FactRule::NotRoot
         | FactRule::FreshNamespace
+        | FactRule::CoreDumps
+        | FactRule::Label
         | FactRule::Sweep => true,
         FactRule::CanaryAbsent
         | FactRule::NoSocketFile
@@ -153,6 +158,7 @@ pub fn reads_texts(rule: FactRule) -> bool {
         | FactRule::Devices
         | FactRule::DeviceNumbers
         | FactRule::Refused(_)
+        | FactRule::RealTexts
         | FactRule::Descriptors => false,
     }
 }
@@ -349,6 +355,78 @@ fn refused(reading: &str, count: usize) -> Vec<Problem> {
             format!("{seen} answers instead of {count}"),
         )],
     }
+}
+
+/// Where core dumps go, and the limit of their size, as `kind soft:hard`. What can be raised
+/// again counts as raised.
+fn core_dumps(reading: &str, limits: &str) -> Vec<Problem> {
+    let (kind, limit) = reading.split_once(' ').unwrap_or((reading, ""));
+    let raw = facts::limit(limits, "Max core file size");
+    let raw = raw.map_or_else(String::new, |(soft, hard)| format!("{soft}:{hard}"));
+    let mut problems = agree(limit, &raw);
+    match (kind, limit) {
+        (_, "1:1") | ("file", "0:0" | "0:1") => {}
+        ("file", _) => problems.push((Verdict::Fail, format!("a core dump may have {limit}"))),
+        ("program" | "socket", _) => problems.push((
+            Verdict::Fail,
+            format!("a core dump goes to a {kind} of the host's at a limit of {limit}: only 1:1 stops that"),
+        )),
+        _ => problems.push((Verdict::Unproven, format!("not a place: {reading:?}"))),
+    }
+    problems
+}
+
+/// Texts of /proc, each opened without crossing a mount.
+fn real_texts(reading: &str) -> Vec<Problem> {
+    let entries: Vec<(&str, &str)> = reading
+        .split(' ')
+        .filter_map(|entry| entry.split_once('='))
+        .collect();
+    if !entries.iter().map(|(text, _)| text).eq(TEXTS) {
+        return vec![(Verdict::Unproven, "not all texts were tried".into())];
+    }
+    let problem = |(text, answer): &(&str, &str)| match *answer {
+        // A kernel need not have all of them.
+        "ok" | "ENOENT" => None,
+        "EXDEV" => Some((Verdict::Fail, format!("something lies over /proc/{text}"))),
+        "ELOOP" => Some((Verdict::Fail, format!("/proc/{text} is a link elsewhere"))),
+        "other" => Some((Verdict::Fail, format!("/proc/{text} is no file of proc's"))),
+        other => Some((Verdict::Unproven, format!("/proc/{text}: {other}"))),
+    };
+    entries.iter().filter_map(problem).collect()
+}
+
+/// A label as a kernel text shows it: its name, and how it is applied if that is told.
+pub fn label_parts(text: &str) -> (&str, Option<&str>) {
+    let text = text.trim_end_matches(['\n', '\0']);
+    match text.rsplit_once(" (") {
+        Some((name, mode)) if mode.ends_with(')') => (name, Some(mode.trim_end_matches(')'))),
+        _ => (text, None),
+    }
+}
+
+/// The label of a security module. A host without one gives none, and no engine speaks of
+/// any there.
+fn label(reading: &str, texts: &Texts) -> Vec<Problem> {
+    let raw = match texts.raw.lsm_label.trim_end_matches(['\n', '\0']) {
+        "" => "none",
+        label => label,
+    };
+    let mut problems = agree(reading, raw);
+    let (name, mode) = label_parts(reading);
+    match texts.label {
+        "" | "unconfined" => {}
+        given if given != name => problems.push((
+            Verdict::Fail,
+            format!("the engine speaks of {given:?}, and the kernel of {name:?}"),
+        )),
+        _ if mode.is_some_and(|mode| mode != "enforce") => problems.push((
+            Verdict::Fail,
+            format!("{name:?} is not enforced: {}", mode.unwrap_or_default()),
+        )),
+        _ => {}
+    }
+    problems
 }
 
 /// The kernel's first namespaces have fixed numbers.

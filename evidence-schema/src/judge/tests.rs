@@ -31,6 +31,7 @@ pub(crate) fn good_raw() -> RawFacts {
         proc_net_ipv6_route: String::new(),
         proc_self_status: status(1),
         proc_self_status_locked: status(2),
+        proc_self_limits: format!("{:<26}{:<21}{:<21}bytes\n", "Max core file size", 1, 1),
         host_namespaces: vec!["net:[4026531840]".into()],
         seccomp_profile: PROFILE.into(),
         ..RawFacts::default()
@@ -88,6 +89,13 @@ fn good_value(rule: FactRule) -> String {
         }
         FactRule::Descriptors => "0=pipe,1=pipe,2=null".into(),
         FactRule::Sweep => good_sweep(),
+        FactRule::CoreDumps => "program 1:1".into(),
+        FactRule::RealTexts => crate::catalogue::TEXTS
+            .iter()
+            .map(|text| format!("{text}=ok"))
+            .collect::<Vec<_>>()
+            .join(" "),
+        FactRule::Label => "none".into(),
         FactRule::NoIpv4Route | FactRule::NoIpv6Route | FactRule::NoSocketFile => String::new(),
     }
 }
@@ -479,4 +487,119 @@ fn who_enforces_exec_follows_from_the_engine_phase() {
         Some("inspector")
     );
     assert_eq!(enforced_by(find("PR-NET-1").unwrap(), &seen, true), None);
+}
+
+fn first_value(id: &str, value: &str, change: impl Fn(&mut RawFacts)) -> Verdict {
+    verdict_of(id, |seen, raw| {
+        seen[0].value = Some(value.into());
+        change(raw);
+    })
+}
+
+#[test]
+fn a_core_dump_starts_no_program() {
+    let limits = |soft: &str, hard: &str| {
+        let text = format!("{:<26}{soft:<21}{hard:<21}bytes\n", "Max core file size");
+        move |raw: &mut RawFacts| raw.proc_self_limits.clone_from(&text)
+    };
+    for (kind, soft, hard, wanted) in [
+        ("program", "1", "1", Verdict::Pass),
+        ("socket", "1", "1", Verdict::Pass),
+        ("file", "1", "1", Verdict::Pass),
+        ("file", "0", "0", Verdict::Pass),
+        // A limit of nothing does not stop a pipe, and one that can be raised is none.
+        ("program", "0", "0", Verdict::Fail),
+        ("program", "1", "unlimited", Verdict::Fail),
+        ("socket", "0", "1", Verdict::Fail),
+        ("file", "0", "unlimited", Verdict::Fail),
+        ("file", "4", "4", Verdict::Fail),
+        ("drawer", "1", "2", Verdict::Unproven),
+    ] {
+        let reading = format!("{kind} {soft}:{hard}");
+        let verdict = first_value("XP-CORE", &reading, limits(soft, hard));
+        assert_eq!(verdict, wanted, "{reading}");
+        let lied = first_value("XP-CORE", &reading, limits("7", "7"));
+        assert_eq!(lied, Verdict::Fail, "{reading}");
+    }
+}
+
+#[test]
+fn a_text_that_something_lies_over_is_found() {
+    let good = good_value(FactRule::RealTexts);
+    for (answer, wanted) in [
+        ("ok", Verdict::Pass),
+        ("ENOENT", Verdict::Pass),
+        ("EXDEV", Verdict::Fail),
+        ("ELOOP", Verdict::Fail),
+        ("other", Verdict::Fail),
+        ("ENOSYS", Verdict::Unproven),
+        ("EPERM", Verdict::Unproven),
+    ] {
+        for text in crate::catalogue::TEXTS {
+            let bad = good.replace(&format!("{text}=ok"), &format!("{text}={answer}"));
+            let verdict = verdict_of("XP-FS-REALPROC", |seen, _| {
+                seen[1].value = Some(bad.clone())
+            });
+            assert_eq!(verdict, wanted, "{text}={answer}");
+        }
+    }
+    let fewer = good.rsplit_once(' ').unwrap().0;
+    let verdict = verdict_of("XP-FS-REALPROC", |seen, _| {
+        seen[1].value = Some(fewer.into())
+    });
+    assert_eq!(verdict, Verdict::Unproven);
+}
+
+#[test]
+fn a_label_is_the_one_that_the_engine_speaks_of() {
+    let probe = find("XP-ID-LSM").unwrap();
+    let verdict = |given: &str, reading: &str, raw_text: &str| {
+        let raw = RawFacts {
+            lsm_label: raw_text.into(),
+            ..good_raw()
+        };
+        let mut seen = good_observations(probe);
+        seen[0].value = Some(reading.into());
+        let sweeps = Sweeps::default();
+        let mut texts = Texts::of_run(&raw, &sweeps);
+        texts.label = given;
+        judge(probe, &seen, &texts).verdict
+    };
+    let selinux = "system_u:system_r:container_t:s0:c1,c2";
+    for (given, reading, raw, wanted) in [
+        ("", "none", "", Verdict::Pass),
+        ("", "unconfined", "unconfined\n", Verdict::Pass),
+        (
+            "docker-default",
+            "docker-default (enforce)",
+            "docker-default (enforce)\n",
+            Verdict::Pass,
+        ),
+        (selinux, selinux, &format!("{selinux}\0"), Verdict::Pass),
+        (
+            "docker-default",
+            "docker-default (complain)",
+            "docker-default (complain)\n",
+            Verdict::Fail,
+        ),
+        (
+            "docker-default",
+            "unconfined",
+            "unconfined\n",
+            Verdict::Fail,
+        ),
+        ("docker-default", "none", "", Verdict::Fail),
+        (
+            "docker-default",
+            "docker-default (enforce)",
+            "unconfined\n",
+            Verdict::Fail,
+        ),
+    ] {
+        assert_eq!(
+            verdict(given, reading, raw),
+            wanted,
+            "{given:?} {reading:?} {raw:?}"
+        );
+    }
 }

@@ -27,6 +27,8 @@ pub struct Texts<'a> {
     pub profile: &'a str,
     /// Whether it carried marks.
     pub marked: bool,
+    /// The label of a security module that the engine says it gave the run's container.
+    pub label: &'a str,
     sweeps: &'a Sweeps,
     mounts: OnceCell<Result<Vec<Mount<'a>>, BadLine>>,
     status: OnceCell<Vec<(&'a str, &'a str)>>,
@@ -51,6 +53,7 @@ impl<'a> Texts<'a> {
             },
             profile,
             marked: false,
+            label: "",
             sweeps,
             mounts: OnceCell::new(),
             status: OnceCell::new(),

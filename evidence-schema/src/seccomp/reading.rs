@@ -353,9 +353,12 @@ mod tests {
         };
         // High bits slip past a comparison of all 64.
         let narrow = r#"{"index":1,"value":21522,"op":"SCMP_CMP_EQ"}"#;
-        assert_eq!(ioctl(narrow), ["ioctl(TIOCSTI)", "ioctl(TIOCLINUX)"]);
+        assert_eq!(
+            ioctl(narrow),
+            ["ioctl(TIOCSTI)", "ioctl(TIOCLINUX)", "ioctl(TIOCSETD)"]
+        );
         let masked = r#"{"index":1,"value":4294967295,"valueTwo":21522,"op":"SCMP_CMP_MASKED_EQ"}"#;
-        assert_eq!(ioctl(masked), ["ioctl(TIOCLINUX)"]);
+        assert_eq!(ioctl(masked), ["ioctl(TIOCLINUX)", "ioctl(TIOCSETD)"]);
     }
 
     /// A second table of calls has names of its own for the same things.

@@ -3,7 +3,7 @@
 use super::{Context, Operation};
 use crate::io;
 use crate::outcome::Outcome;
-use crate::sys;
+use crate::sys::{self, Errno};
 use crate::walk::{self, Kind};
 use alloc::format;
 use alloc::string::ToString;
@@ -29,6 +29,15 @@ pub const SECCOMP: &[Operation] = &[("Seccomp", |_| field("Seccomp"))];
 
 /// XP-ID-THREADS.
 pub const THREADS: &[Operation] = &[("threads", threads)];
+
+/// XP-ID-LSM. Without a security module the kernel has no such text, or nothing to say in it.
+pub const LABEL: &[Operation] = &[("lsm-label", |_| {
+    match io::read_text(c"/proc/self/attr/current") {
+        Ok(text) => Outcome::fact(text.trim_end_matches(['\n', '\0']).into()),
+        Err(Errno::EINVAL | Errno::ENOENT) => Outcome::fact("none".into()),
+        Err(errno) => Outcome::unreadable(errno),
+    }
+})];
 
 /// XP-ID-SUID.
 pub const SUID: &[Operation] = &[("walk-for-suid", suid)];

@@ -78,6 +78,7 @@ pub const PERSONALITY: &[Operation] =
 
 const TIOCSTI: usize = 0x5412;
 const TIOCLINUX: usize = 0x541c;
+const TIOCSETD: usize = 0x5423;
 
 /// XP-TTY: standard input is no terminal, so nothing is typed.
 pub const TTY: &[Operation] = &[
@@ -88,6 +89,7 @@ pub const TTY: &[Operation] = &[
     ("ioctl(TIOCLINUX)", |_| {
         call(16, [0, TIOCLINUX, BAD, 0, 0, 0])
     }),
+    ("ioctl(TIOCSETD)", |_| call(16, [0, TIOCSETD, BAD, 0, 0, 0])),
 ];
 
 /// XP-MOUNT-API.
@@ -99,6 +101,12 @@ pub const MOUNT_API: &[Operation] = &[
     ("mount_setattr", |_| call(442, [BAD, BAD, BAD, BAD, 0, 0])),
     ("pivot_root", |_| call(155, [BAD, BAD, 0, 0, 0, 0])),
     ("chroot", |_| call(161, [BAD, 0, 0, 0, 0, 0])),
+    ("statmount", |_| call(457, [BAD, BAD, BAD, BAD, 0, 0])),
+    ("listmount", |_| call(458, [BAD, BAD, BAD, BAD, 0, 0])),
+    ("open_tree_attr", |_| {
+        call(467, [BAD, BAD, BAD, BAD, BAD, 0])
+    }),
+    ("listns", |_| call(470, [BAD, BAD, BAD, BAD, 0, 0])),
 ];
 
 /// A bit that `unshare` never takes, so that it can only fail.

@@ -23,6 +23,22 @@ pub const OUT: &[Operation] = &[("fill(/out)", |context| {
 pub const TMP: &[Operation] = &[("fill(/tmp)", |context| {
     fill(c"/tmp/tki-probe-fill", context.limits.tmp_bytes)
 })];
+/// XP-LIM-INODES.
+pub const INODES: &[Operation] = &[
+    ("files(/out)", |context| {
+        many_files("/out", context.limits.out_files)
+    }),
+    ("files(/tmp)", |context| {
+        many_files("/tmp", context.limits.tmp_files)
+    }),
+];
+/// XP-CORE.
+pub const CORE: &[Operation] = &[
+    ("core dumps", core_dumps),
+    ("setrlimit(core, 0)", |_| {
+        Outcome::attempt(sys::lower_core_limit(), &[])
+    }),
+];
 /// XP-LIM-NOFILE.
 pub const NOFILE: &[Operation] = &[("open", open_until_denied)];
 /// XP-LIM-CPU.
@@ -109,6 +125,58 @@ fn fill(path: &CStr, limit: u64) -> Outcome {
     sys::close(fd);
     let _ = sys::unlink(path);
     Outcome::attempt(result, &[])
+}
+
+/// Empty files, which go again.
+fn many_files(folder: &str, limit: u64) -> Outcome {
+    if limit == 0 {
+        return not_set();
+    }
+    let path = |number| io::c_path(&format!("{folder}/tki-probe-file-{number}"));
+    let make = |number| {
+        let fd = sys::open(&path(number)?, O_WRONLY | O_CREAT | O_EXCL, 0o600)?;
+        sys::close(fd);
+        Ok(())
+    };
+    let most = limit.saturating_mul(2);
+    let mut made = 0;
+    let denied = loop {
+        if made == most {
+            break Ok(made as i64);
+        }
+        match make(made) {
+            Ok(()) => made += 1,
+            Err(Errno::EINTR) => {}
+            Err(errno) => break Err(errno),
+        }
+    };
+    for number in 0..made {
+        if let Ok(path) = path(number) {
+            let _ = sys::unlink(&path);
+        }
+    }
+    Outcome::attempt(denied, &[])
+}
+
+/// Where the kernel sends core dumps, and the limit of their size.
+fn core_dumps(_: &Context) -> Outcome {
+    let texts = (
+        io::read_line(c"/proc/sys/kernel/core_pattern"),
+        io::read_text(c"/proc/self/limits"),
+    );
+    let (pattern, limits) = match texts {
+        (Ok(pattern), Ok(limits)) => (pattern, limits),
+        (Err(errno), _) | (_, Err(errno)) => return Outcome::unreadable(errno),
+    };
+    let kind = match pattern.as_bytes().first() {
+        Some(b'|') => "program",
+        Some(b'@') => "socket",
+        _ => "file",
+    };
+    match facts::limit(&limits, "Max core file size") {
+        Some((soft, hard)) => Outcome::fact(format!("{kind} {soft}:{hard}")),
+        None => Outcome::error("the limits have no such row"),
+    }
 }
 
 fn open_until_denied(context: &Context) -> Outcome {

@@ -1,6 +1,6 @@
 //! Which namespaces the inspector is in, and what can be seen through them.
 
-use super::{Context, Operation};
+use super::{Context, Operation, network};
 use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Errno};
@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::CStr;
+use tki_evidence::wire::{ABSTRACT_CANARY, ENV_CANARY};
 
 /// XP-NS-FRESH.
 pub const FRESH: &[Operation] = &[
@@ -37,7 +38,20 @@ pub const IPC: &[Operation] = &[
 ];
 
 /// XP-NS-ABSTRACT.
-pub const ABSTRACT: &[Operation] = &[("proc-net-unix", |_| rows(c"/proc/net/unix"))];
+pub const ABSTRACT: &[Operation] = &[
+    ("proc-net-unix", |_| rows(c"/proc/net/unix")),
+    ("connect(abstract canary)", |context| {
+        match context.env_canary.strip_prefix(ENV_CANARY) {
+            Some(random) => network::connect_abstract(&format!("{ABSTRACT_CANARY}{random}")),
+            None => Outcome::error("the launcher made no canary"),
+        }
+    }),
+];
+
+/// XP-NS-SIGNAL.
+pub const SIGNAL: &[Operation] = &[("kill(-1, 0)", |_| {
+    Outcome::attempt(sys::signal_nothing_to_all(), &[])
+})];
 
 fn fact(result: sys::Result<String>) -> Outcome {
     match result {

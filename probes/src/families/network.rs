@@ -1,7 +1,7 @@
 //! Sockets and routes. Nothing is ever sent: connecting a datagram socket is a
 //! route lookup, and the addresses are reserved for documentation.
 
-use super::{Context, Operation, abi};
+use super::{Operation, abi};
 use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Errno};
@@ -118,8 +118,12 @@ fn has_protocol(name: &str) -> bool {
 
 /// PR-NET-2.
 pub const ROUTES: &[Operation] = &[
-    ("connect(192.0.2.1:53/udp)", connect_ipv4),
-    ("connect([2001:db8::1]:53/udp)", connect_ipv6),
+    ("connect(192.0.2.1:53/udp)", |_| {
+        look_up_ipv4([192, 0, 2, 1])
+    }),
+    ("connect([2001:db8::1]:53/udp)", |_| {
+        look_up_ipv6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1])
+    }),
     ("interfaces", |_| {
         table(c"/proc/net/dev", |text| facts::interfaces(text).join(","))
     }),
@@ -135,23 +139,75 @@ pub const ROUTES: &[Operation] = &[
     }),
 ];
 
-fn connect_ipv4(_: &Context) -> Outcome {
+/// XP-REACH: where clouds and engines answer. The metadata services of most clouds, that of
+/// tasks on AWS, of Azure's hosts, Alibaba's and Oracle's; Docker Desktop's host, twice; the
+/// bridge that Docker makes by itself; AWS once more, by IPv6; and the gateway.
+pub const REACH: &[Operation] = &[
+    ("connect(169.254.169.254/udp)", |_| {
+        look_up_ipv4([169, 254, 169, 254])
+    }),
+    ("connect(169.254.170.2/udp)", |_| {
+        look_up_ipv4([169, 254, 170, 2])
+    }),
+    ("connect(168.63.129.16/udp)", |_| {
+        look_up_ipv4([168, 63, 129, 16])
+    }),
+    ("connect(100.100.100.200/udp)", |_| {
+        look_up_ipv4([100, 100, 100, 200])
+    }),
+    ("connect(192.0.0.192/udp)", |_| {
+        look_up_ipv4([192, 0, 0, 192])
+    }),
+    ("connect(192.168.65.7/udp)", |_| {
+        look_up_ipv4([192, 168, 65, 7])
+    }),
+    ("connect(192.168.65.254/udp)", |_| {
+        look_up_ipv4([192, 168, 65, 254])
+    }),
+    ("connect(172.17.0.1/udp)", |_| look_up_ipv4([172, 17, 0, 1])),
+    ("connect([fd00:ec2::254]/udp)", |_| {
+        look_up_ipv6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254])
+    }),
+    ("connect(gateway/udp)", |_| look_up_ipv4(gateway())),
+];
+
+/// The gateway; where there is none, an address that only one would lead to.
+fn gateway() -> [u8; 4] {
+    let table = io::read_text(c"/proc/net/route").unwrap_or_default();
+    facts::ipv4_gateway(&table).unwrap_or([10, 0, 0, 1])
+}
+
+fn look_up_ipv4(host: [u8; 4]) -> Outcome {
     // struct sockaddr_in: family, port, address, padding.
     let mut address = [0u8; 16];
     address[..2].copy_from_slice(&(AF_INET as u16).to_ne_bytes());
     address[2..4].copy_from_slice(&53u16.to_be_bytes());
-    address[4..8].copy_from_slice(&[192, 0, 2, 1]);
+    address[4..8].copy_from_slice(&host);
     look_up_route(AF_INET, &address)
 }
 
-fn connect_ipv6(_: &Context) -> Outcome {
+fn look_up_ipv6(host: [u16; 8]) -> Outcome {
     // struct sockaddr_in6: family, port, flow, address, scope.
     let mut address = [0u8; 28];
     address[..2].copy_from_slice(&(AF_INET6 as u16).to_ne_bytes());
     address[2..4].copy_from_slice(&53u16.to_be_bytes());
-    address[8..12].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
-    address[23] = 1;
+    for (place, part) in host.into_iter().enumerate() {
+        address[8 + 2 * place..10 + 2 * place].copy_from_slice(&part.to_be_bytes());
+    }
     look_up_route(AF_INET6, &address)
+}
+
+/// Connects to a socket that has a name and no file, if there is one.
+pub fn connect_abstract(name: &str) -> Outcome {
+    /// Somebody has that name, with a socket of another type.
+    const EPROTOTYPE: Errno = Errno(91);
+    let fd = match sys::socket(AF_UNIX, STREAM, 0) {
+        Err(errno) => return Outcome::denied_at("socket", errno),
+        Ok(fd) => fd,
+    };
+    let result = sys::connect(fd, &sys::abstract_address(name));
+    sys::close(fd);
+    Outcome::attempt(result, &[EPROTOTYPE])
 }
 
 fn look_up_route(family: usize, address: &[u8]) -> Outcome {

@@ -4,11 +4,13 @@
 use super::{Context, Operation};
 use crate::io;
 use crate::outcome::Outcome;
-use crate::sys::{self, Errno, O_RDONLY, O_WRONLY};
+use crate::sys::{self, Errno, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_WRONLY};
 use crate::walk::{self, Kind};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::ffi::CStr;
+use tki_evidence::catalogue::TEXTS;
 use tki_evidence::facts::{self, Mount};
 
 /// XP-FS-FLAGS.
@@ -29,7 +31,12 @@ pub const MASKED: &[Operation] = &[
     ("masked(/proc/scsi)", |_| masked("/proc/scsi")),
     ("masked(/proc/timer_list)", |_| masked("/proc/timer_list")),
     ("masked(/proc/timer_stats)", |_| masked("/proc/timer_stats")),
+    ("masked(/proc/interrupts)", |_| masked("/proc/interrupts")),
     ("masked(/sys/firmware)", |_| masked("/sys/firmware")),
+    ("masked(/sys/devices/virtual/powercap)", |_| {
+        masked("/sys/devices/virtual/powercap")
+    }),
+    ("masked(thermal_throttle of each CPU)", |_| thermal()),
 ];
 
 /// XP-FS-PROC-RO.
@@ -52,6 +59,9 @@ pub const FROZEN: &[Operation] = &[
     }),
     ("open(/sys/kernel/uevent_helper)", |_| {
         open_for_writing(c"/sys/kernel/uevent_helper")
+    }),
+    ("open(/proc/sys/fs/binfmt_misc/register)", |_| {
+        open_for_writing(c"/proc/sys/fs/binfmt_misc/register")
     }),
 ];
 
@@ -121,6 +131,97 @@ pub const REOPEN: &[Operation] = &[
     }),
 ];
 
+/// XP-FS-CWD.
+pub const WORKING_DIRECTORY: &[Operation] = &[
+    ("cwd", working_directory),
+    ("open(../../../../etc/shadow)", |_| {
+        open(c"../../../../etc/shadow")
+    }),
+];
+
+/// `/` if that is what `.` is, by its number on its file system: a name could be anything.
+fn working_directory(_: &Context) -> Outcome {
+    match (sys::stat(c"."), sys::stat(c"/")) {
+        (Ok(here), Ok(root)) if here.identity == root.identity => Outcome::fact("/".into()),
+        (Ok(_), Ok(_)) => Outcome::fact("another directory".into()),
+        (Err(errno), _) | (_, Err(errno)) => Outcome::unreadable(errno),
+    }
+}
+
+/// XP-FS-REALPROC.
+pub const REAL_PROC: &[Operation] = &[
+    ("fstatfs(/proc)", |_| {
+        match in_folder(c"/proc", sys::file_system) {
+            Ok(kind) => Outcome::fact(format!("{kind:#x}")),
+            Err(errno) => Outcome::unreadable(errno),
+        }
+    }),
+    ("openat2(texts)", real_texts),
+];
+
+/// Every text that evidence rests on, opened below /proc without crossing a mount. Engines
+/// bind /proc/sys onto itself, to be read only: what is below that is opened from there.
+fn real_texts(_: &Context) -> Outcome {
+    let entries: Vec<String> = TEXTS
+        .iter()
+        .map(|text| {
+            let answer = match (beneath(c"/proc", text), text.strip_prefix("sys/")) {
+                (Err(Errno::EXDEV), Some(rest)) => beneath(c"/proc/sys", rest),
+                (answer, _) => answer,
+            };
+            let answer = match answer {
+                Ok(sys::PROC) => "ok".into(),
+                Ok(_) => "other".into(),
+                Err(errno) => tki_evidence::errno::name(errno.0),
+            };
+            format!("{text}={answer}")
+        })
+        .collect();
+    Outcome::fact(entries.join(" "))
+}
+
+/// The kind of the file system that a file is on, which is found below a directory of the
+/// same mount.
+fn beneath(folder: &CStr, text: &str) -> sys::Result<u64> {
+    let path = io::c_path(text)?;
+    in_folder(folder, |fd| {
+        if sys::file_system(fd)? != sys::PROC {
+            return Ok(0);
+        }
+        let file = sys::open_beneath(fd, &path)?;
+        let kind = sys::file_system(file);
+        sys::close(file);
+        kind
+    })
+}
+
+fn in_folder<T>(folder: &CStr, look: impl Fn(i32) -> sys::Result<T>) -> sys::Result<T> {
+    let fd = sys::open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)?;
+    let seen = look(fd);
+    sys::close(fd);
+    seen
+}
+
+/// XP-FS-SPECIAL.
+pub const SPECIAL: &[Operation] = &[
+    ("mkfifo(/out)", |_| {
+        const PIPE: &CStr = c"/out/tki-probe-pipe";
+        and_remove(PIPE, sys::mkfifo(PIPE))
+    }),
+    ("link(/in to /out)", |_| {
+        const LINK: &CStr = c"/out/tki-probe-second-name";
+        and_remove(LINK, sys::link(c"/in/tki-probe-target", LINK))
+    }),
+];
+
+/// What came of making something, which goes again.
+fn and_remove(path: &CStr, made: sys::Result) -> Outcome {
+    if made.is_ok() {
+        let _ = sys::unlink(path);
+    }
+    Outcome::attempt(made, &[])
+}
+
 /// XP-FS-CANARY.
 pub const CANARY: &[Operation] = &[("open(host canary)", |context| {
     match io::c_path(&context.host_canary) {
@@ -181,6 +282,29 @@ fn masked(path: &str) -> Outcome {
     }
 }
 
+/// What stands at the place where each processor tells how hot it gets: the first that is
+/// not masked, or what the last one is.
+fn thermal() -> Outcome {
+    let names = match io::list(c"/sys/devices/system/cpu") {
+        Ok(names) => names,
+        Err(Errno::ENOENT) => return Outcome::fact("absent".into()),
+        Err(errno) => return Outcome::unreadable(errno),
+    };
+    let is_cpu = |name: &&String| {
+        let number = name.strip_prefix("cpu").unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let mut last = Outcome::fact("absent".into());
+    for name in names.iter().filter(is_cpu) {
+        last = masked(&format!("/sys/devices/system/cpu/{name}/thermal_throttle"));
+        let word = last.value().unwrap_or_default();
+        if !["absent", "null", "empty"].contains(&word) {
+            break;
+        }
+    }
+    last
+}
+
 /// Whether a path lies on a mount of its own that is read-only. File modes do
 /// not count: they are the same for a container that is not frozen.
 fn frozen(path: &str) -> Outcome {
@@ -232,11 +356,7 @@ fn in_cgroup(name: &str, attempt: impl Fn(&CStr) -> Outcome) -> Outcome {
 }
 
 fn mknod(path: &CStr) -> Outcome {
-    let result = sys::mknod_null(path);
-    if result.is_ok() {
-        let _ = sys::unlink(path);
-    }
-    Outcome::attempt(result, &[])
+    and_remove(path, sys::mknod_null(path))
 }
 
 fn reopen_input(_: &Context) -> Outcome {

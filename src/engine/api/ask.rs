@@ -36,6 +36,7 @@ pub async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
         networks: sorted(networks.into_iter().filter_map(|net| net.id).collect()),
         volumes: Vec::new(),
         images: sorted(images.into_iter().map(|image| image.id).collect()),
+        modules: Vec::new(),
     })
 }
 

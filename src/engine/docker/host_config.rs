@@ -9,7 +9,7 @@ use bollard::models::{
     ResourcesUlimits,
 };
 use std::collections::HashMap;
-use tki_evidence::settings::{Bind, BindKind, Ulimit};
+use tki_evidence::settings::{Bind, BindKind, FROZEN, MASKED, Ulimit, thermal_path};
 
 /// The body of the create call.
 pub fn create_body(launch: &Launch) -> ContainerCreateBody {
@@ -35,6 +35,7 @@ pub fn create_body(launch: &Launch) -> ContainerCreateBody {
         attach_stdout: Some(true),
         attach_stderr: Some(true),
         tty: Some(false),
+        working_dir: Some(settings.working_directory.clone()),
         // The engine's network code is not even asked for an empty sandbox: no
         // hook of its own runs in the container, and it binds no file of its.
         network_disabled: Some(settings.network == "none"),
@@ -56,6 +57,7 @@ fn host_config(launch: &Launch) -> HostConfig {
     if settings.no_new_privileges {
         security.push("no-new-privileges".into());
     }
+    security.extend(settings.security_options.iter().cloned());
     let tmpfs: HashMap<String, String> = settings
         .tmpfs
         .iter()
@@ -93,9 +95,12 @@ fn host_config(launch: &Launch) -> HostConfig {
                 .map(|device| device_mapping(device))
                 .collect(),
         ),
-        // Absent means the engine's own lists; empty means none.
-        masked_paths: (!settings.system_paths_masked).then(Vec::new),
-        readonly_paths: (!settings.system_paths_masked).then(Vec::new),
+        // Absent would mean the engine's own lists, which are as old as it is.
+        masked_paths: Some(masked(launch)),
+        readonly_paths: Some(match settings.system_paths_masked {
+            true => FROZEN.iter().map(|path| (*path).to_owned()).collect(),
+            false => Vec::new(),
+        }),
         ulimits: Some(settings.ulimits.iter().map(ulimit).collect()),
         auto_remove: Some(settings.auto_remove),
         log_config: Some(HostConfigLogConfig {
@@ -104,6 +109,15 @@ fn host_config(launch: &Launch) -> HostConfig {
         }),
         ..HostConfig::default()
     }
+}
+
+/// Paths that nobody inside is to read. A runtime passes over those that are not there.
+pub fn masked(launch: &Launch) -> Vec<String> {
+    let settings = &launch.settings;
+    let ours = MASKED.iter().map(|path| (*path).to_owned());
+    let ours = ours.chain((0..launch.cpus).map(thermal_path));
+    let ours = ours.filter(|_| settings.system_paths_masked);
+    ours.chain(settings.covered_texts.iter().cloned()).collect()
 }
 
 fn mount(bind: &Bind, launch: &Launch) -> Mount {

@@ -1,9 +1,8 @@
 //! Settings → bubblewrap's arguments. The way back is `described::bwrap`, so that a
 //! setting which was lost on the way shows.
 
-use super::oci::MASKED;
 use std::path::Path;
-use tki_evidence::settings::Settings;
+use tki_evidence::settings::{MASKED, Settings};
 
 /// Descriptors that bubblewrap is given.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +42,7 @@ pub fn arguments(
         "--die-with-parent",
     ]);
     add(&["--new-session", "--clearenv", "--uid", uid, "--gid", gid]);
+    add(&["--chdir", &settings.working_directory]);
     add(&["--hostname", &settings.hostname, "--cap-drop", "ALL"]);
     for name in &settings.cap_add {
         add(&["--cap-add", &format!("CAP_{name}")]);
@@ -72,6 +72,9 @@ pub fn arguments(
         for (source, path) in frozen {
             add(&["--ro-bind", source, path]);
         }
+    }
+    for text in &settings.covered_texts {
+        add(&["--ro-bind", "/dev/null", text]);
     }
     if let Some((source, target)) = groups {
         add(&["--ro-bind", source, target]);

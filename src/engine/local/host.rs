@@ -58,6 +58,18 @@ pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: &Support) 
     }
 }
 
+/// How many processors this host has, whether or not this process may use them.
+pub fn processors() -> i64 {
+    let is_cpu = |name: &str| {
+        let number = name.strip_prefix("cpu").unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let entries = std::fs::read_dir("/sys/devices/system/cpu");
+    let names = entries.into_iter().flatten().flatten();
+    let found = names.filter(|entry| is_cpu(&entry.file_name().to_string_lossy()));
+    i64::try_from(found.count()).unwrap_or(0)
+}
+
 /// The operating system's name for people.
 pub fn operating_system() -> String {
     let text = fs::read_to_string("/etc/os-release").unwrap_or_default();

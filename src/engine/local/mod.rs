@@ -22,7 +22,6 @@ mod wire;
 
 pub use cgroup::members;
 pub use job::Maker;
-pub use oci::MASKED;
 
 use crate::engine::api::names::run_of;
 use crate::engine::contract::{

@@ -4,31 +4,7 @@
 use super::keeper::limits::is_late;
 use crate::described::embedded::BECOMES;
 use serde_json::{Value, json};
-use tki_evidence::settings::Settings;
-
-/// Paths that engines mask by default.
-pub const MASKED: &[&str] = &[
-    "/proc/acpi",
-    "/proc/asound",
-    "/proc/interrupts",
-    "/proc/kcore",
-    "/proc/keys",
-    "/proc/latency_stats",
-    "/proc/sched_debug",
-    "/proc/scsi",
-    "/proc/timer_list",
-    "/proc/timer_stats",
-    "/sys/devices/virtual/powercap",
-    "/sys/firmware",
-];
-/// Paths that engines freeze by default.
-pub const FROZEN: &[&str] = &[
-    "/proc/bus",
-    "/proc/fs",
-    "/proc/irq",
-    "/proc/sys",
-    "/proc/sysrq-trigger",
-];
+use tki_evidence::settings::{FROZEN, MASKED, Settings, thermal_path};
 
 /// How the container is made.
 #[derive(Clone, Debug)]
@@ -44,6 +20,8 @@ pub struct Way {
     pub root: bool,
     /// Control groups are of version 2.
     pub unified: bool,
+    /// How many processors there are.
+    pub cpus: i64,
 }
 
 /// The bundle's config.json.
@@ -64,12 +42,17 @@ pub fn config(settings: &Settings, arguments: &[String], way: &Way) -> Value {
             Vec::new()
         }
     };
+    let mut masked = paths(MASKED);
+    if settings.system_paths_masked {
+        masked.extend((0..way.cpus).map(thermal_path));
+    }
+    masked.extend(settings.covered_texts.iter().cloned());
     let namespaces: Vec<Value> = ["pid", "network", "ipc", "uts", "mount", "cgroup"]
         .iter()
         .map(|kind| json!({ "type": kind }))
         .collect();
     let mut linux = json!({
-        "maskedPaths": paths(MASKED),
+        "maskedPaths": masked,
         "readonlyPaths": paths(FROZEN),
         "cgroupsPath": way.group,
         "rootfsPropagation": "private",
@@ -91,7 +74,7 @@ pub fn config(settings: &Settings, arguments: &[String], way: &Way) -> Value {
             "user": { "uid": uid, "gid": gid },
             "args": arguments,
             "env": settings.env,
-            "cwd": "/",
+            "cwd": settings.working_directory,
             "noNewPrivileges": settings.no_new_privileges,
             "capabilities": {
                 "bounding": capabilities,
@@ -251,6 +234,7 @@ mod tests {
         ];
         let mut settings = crate::sandbox::settings::settings(&profile, binds, true);
         let way = |root| Way {
+            cpus: 2,
             unified: false,
             group: "/x".into(),
             counters: None,

@@ -220,6 +220,7 @@ impl Store {
             networks: Vec::new(),
             volumes: self.volumes.clone(),
             images: sorted(self.images.iter().map(|image| digest(&image.id)).collect()),
+            modules: Vec::new(),
         }
     }
 

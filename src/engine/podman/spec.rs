@@ -4,7 +4,8 @@ use crate::described::podman::in_pages;
 use crate::engine::contract::Launch;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use tki_evidence::settings::{Bind, BindKind, Settings};
+use tki_evidence::relaxation::UNCONFINED;
+use tki_evidence::settings::{Bind, BindKind, MASKED, Settings, thermal_path};
 
 /// Podman shows the profile's path in its description under this name.
 const SECCOMP_PATH: &str = "io.podman.annotations.seccomp";
@@ -66,6 +67,7 @@ pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
         "use_image_resolve_conf": true,
         "read_write_tmpfs": false,
         "user": settings.user,
+        "work_dir": settings.working_directory,
         "hostname": settings.hostname,
         "netns": namespace(&settings.network),
         "ipcns": namespace(&settings.ipc),
@@ -85,13 +87,30 @@ pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
         "r_limits": limits,
         "log_configuration": {"driver": settings.log_driver},
     });
-    if !settings.system_paths_masked {
-        spec["unmask"] = json!(["ALL"]);
+    // Podman has lists of its own, to which these are added.
+    match settings.system_paths_masked {
+        true => spec["mask"] = json!(masked(launch)),
+        false => spec["unmask"] = json!(["ALL"]),
+    }
+    if settings
+        .security_options
+        .iter()
+        .any(|one| one == UNCONFINED)
+    {
+        spec["apparmor_profile"] = json!("unconfined");
     }
     if let Some(runtime) = &launch.runtime {
         spec["oci_runtime"] = json!(runtime);
     }
     spec
+}
+
+/// Paths that nobody inside is to read, as far as the runtime finds them.
+fn masked(launch: &Launch) -> Vec<String> {
+    let ours = MASKED.iter().map(|path| (*path).to_owned());
+    let ours = ours.chain((0..launch.cpus).map(thermal_path));
+    let covered = launch.settings.covered_texts.iter().cloned();
+    ours.chain(covered).collect()
 }
 
 fn namespace(mode: &str) -> Value {
@@ -141,13 +160,22 @@ fn mounts(settings: &Settings) -> Vec<Value> {
         })
     });
     let tmpfs = settings.tmpfs.iter().map(|tmpfs| {
+        // Podman knows an option by what stands before its first `=`, and hands on the rest as
+        // it is: so the number of files, which it has no name for, comes with the size.
+        let mut options: Vec<String> = Vec::new();
+        for option in tmpfs.options.split(',') {
+            match (option.starts_with("nr_inodes="), options.last_mut()) {
+                (true, Some(size)) => *size = format!("{size},{option}"),
+                _ => options.push(option.to_owned()),
+            }
+        }
         // What the image has there is not copied into it.
-        let options = tmpfs.options.split(',').chain(["notmpcopyup"]);
+        options.push("notmpcopyup".into());
         json!({
             "type": "tmpfs",
             "source": "tmpfs",
             "destination": tmpfs.target,
-            "options": options.collect::<Vec<_>>(),
+            "options": options,
         })
     });
     binds.chain(tmpfs).collect()

@@ -6,7 +6,7 @@ use crate::engine::gate::{self, Closed, Forerunner};
 use crate::engine::local::bubble::{self, Descriptors};
 use crate::engine::local::cgroup::Groups;
 use crate::engine::local::job::{Job, News};
-use crate::engine::local::{filter, host, oci, rootfs, wire};
+use crate::engine::local::{filter, host, rootfs, wire};
 use crate::engine::process::find_program;
 use crate::files::Folder;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -21,7 +21,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
-use tki_evidence::settings::Tmpfs;
+use tki_evidence::settings::{FROZEN, Tmpfs};
 
 /// Has bubblewrap make the container and waits for its end.
 pub(super) fn keep(
@@ -175,7 +175,7 @@ fn mount_all(wanted: &[Tmpfs], place: &Path) -> Result<Vec<(String, String)>, St
 /// where its user could write to them, and would take over the host's flags.
 fn freeze(place: &Path) -> Result<Vec<(String, String)>, String> {
     let mut frozen = Vec::new();
-    for (number, path) in oci::FROZEN.iter().enumerate() {
+    for (number, path) in FROZEN.iter().enumerate() {
         let Ok(found) = fs::metadata(path) else {
             continue;
         };

@@ -146,6 +146,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
     if host::is_root() {
         let limited = job.settings.cpu_quota_us > 0;
         let way = Way {
+            cpus: host::processors(),
             group: format!("/{}", job.name),
             counters: limited.then(|| cgroup::counters(&job.name)),
             writable: job.extras.own_group,
@@ -167,6 +168,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
         hide_groups()?;
     }
     let way = Way {
+        cpus: host::processors(),
         // One that is there already is entered, one that cannot be made is left.
         group: match groups.counters().map(|group| group.strip_prefix(ROOT)) {
             Some(Ok(below)) => format!("/{}", below.display()),
