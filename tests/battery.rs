@@ -4,7 +4,7 @@
 
 use crate::common::proxy::{Proxy, Reaction};
 use crate::common::{
-    attest, eventually, evidence_in, need, read_json, run, shared_engine, tool, verify,
+    attest, eventually, evidence_in, need, read_json, required, run, shared_engine, tool, verify,
     whole_engine,
 };
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn every_control_flips_its_set_under_both_profiles() {
         let controls = evidence["controls"].as_array().unwrap();
         let wanted: Vec<&Control> = controls::of_engine("docker").collect();
         assert_eq!(controls.len(), wanted.len());
-        assert_eq!(evidence["summary"]["passed"], 54);
+        assert_eq!(evidence["summary"]["passed"], required(true));
         for (result, control) in controls.iter().zip(&wanted) {
             assert_eq!(result["control"], control.name);
             let flipped = strings(&result["flipped"]);
@@ -261,7 +261,7 @@ fn the_catalogue_names_a_control_or_a_reason_for_each_probe() {
     said.succeeded();
     let rows: Value = serde_json::from_str(&said.stdout).unwrap();
     let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 54);
+    assert_eq!(rows.len() as u64, required(true));
     for row in rows {
         let controls = row["controls"].as_array().unwrap();
         assert_ne!(controls.is_empty(), row["uncalibrated"].is_null(), "{row}");

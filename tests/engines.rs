@@ -1,7 +1,7 @@
 //! Which engines are here, all of them side by side, and a host that has none.
 
 use crate::common::podman::whole_podman;
-use crate::common::{evidence_in, need, read_json, run, tool, verify, whole_engine};
+use crate::common::{evidence_in, need, read_json, required, run, tool, verify, whole_engine};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -54,7 +54,11 @@ fn every_engine_side_by_side() {
     let columns: Vec<&str> = heading.split_whitespace().collect();
     assert_eq!(columns, [&["PROBE"], &ALL[..]].concat());
     let passes = |line: &&str| line.split_whitespace().skip(1).eq(["PASS"; 4]);
-    assert_eq!(said.stdout.lines().filter(passes).count(), 48, "{said:?}");
+    assert_eq!(
+        said.stdout.lines().filter(passes).count() as u64,
+        required(false),
+        "{said:?}"
+    );
     let mut engines: Vec<String> = fs::read_dir(out.path())
         .unwrap()
         .map(|entry| entry.unwrap().path())

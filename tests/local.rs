@@ -8,7 +8,7 @@ use crate::common::listing::{
     Copy, Moments, kill_run, length, length_without_limits, strike, until_killed,
 };
 use crate::common::{
-    NOBODY, attest, evidence_in, isolated, kill_children, read_json, run, tool, verify,
+    NOBODY, attest, evidence_in, isolated, kill_children, read_json, required, run, tool, verify,
 };
 use serde_json::Value;
 use std::fs;
@@ -40,7 +40,7 @@ fn whole_battery(engine: &str, seccomp: &str) {
     verify(&path, &["--require-artifacts"]).succeeded();
     let evidence = read_json(&path);
     assert_eq!(evidence["runtime"]["engine"], engine);
-    assert_eq!(evidence["summary"]["passed"], 54);
+    assert_eq!(evidence["summary"]["passed"], required(true));
     assert_eq!(evidence["witnesses"]["outside"]["available"], true);
     // The gate stood, and the evidence says who refused the execs.
     let gate = &evidence["sandbox"]["gate"];

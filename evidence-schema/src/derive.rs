@@ -183,6 +183,9 @@ fn marks(evidence: &Evidence, probes: &mut [ProbeResult]) -> SyscallLayers {
     layers
 }
 
+/// The probe of a security module's label.
+const LABEL: &str = "XP-ID-LSM";
+
 /// The probe that tries every system call.
 pub const SWEEP: &str = "XP-ABI-SWEEP";
 
@@ -254,11 +257,20 @@ fn not_proven_by(
         );
     }
     let not_here = not_on_this_kernel(controls);
+    let label = judge::label_parts(&evidence.raw.lsm_label).0;
+    let has_label = !["", "unconfined"].contains(&label);
+    if !has_label {
+        lines.push(
+            "That a security module confines the container: the kernel gives it no label, and \
+             the engine speaks of none."
+                .to_owned(),
+        );
+    }
     let uncalibrated: Vec<&str> = probes
         .iter()
         .filter(|probe| probe.calibrated_by.is_empty())
         .map(|probe| probe.probe_id.as_str())
-        .filter(|id| !not_here.contains(id))
+        .filter(|id| !not_here.contains(id) && (*id != LABEL || has_label))
         .collect();
     if evidence.controls.is_empty() {
         lines.push(

@@ -225,6 +225,11 @@ pub fn verify(evidence: &Path, arguments: &[&str]) -> Said {
     run(tool().arg("verify").arg(evidence).args(arguments))
 }
 
+/// How many probes a run must hold.
+pub fn required(with_controls: bool) -> u64 {
+    tki_evidence::catalogue::required(with_controls).count() as u64
+}
+
 /// The one evidence file in a directory.
 #[track_caller]
 pub fn evidence_in(out: &Path) -> PathBuf {

@@ -4,7 +4,9 @@
 
 use super::{for_nobody, probe};
 use crate::common::listing::{Copy, Moments, length};
-use crate::common::{NOBODY, Said, evidence_in, isolated, names_in, read_json, run, verify};
+use crate::common::{
+    NOBODY, Said, evidence_in, isolated, names_in, read_json, required, run, verify,
+};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
@@ -98,7 +100,7 @@ fn with_delegated_groups_the_embedded_engine_passes_the_whole_battery() {
         let path = evidence_in(&out);
         let evidence = read_json(&path);
         assert_eq!(evidence["status"], "SANDBOX_ATTESTED");
-        assert_eq!(evidence["summary"]["passed"], 54);
+        assert_eq!(evidence["summary"]["passed"], required(true));
         let runtime = &evidence["runtime"];
         assert_eq!(
             (&runtime["engine"], &runtime["rootless"]),

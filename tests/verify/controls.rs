@@ -367,7 +367,7 @@ fn without_marks_it_is_said_that_nothing_was_shown() {
     assert!(said.stdout.contains("no mark came back"), "{said:?}");
     assert!(
         said.stdout
-            .contains("28 controls, each flips its set; marks shows nothing")
+            .contains("32 controls, each flips its set; marks shows nothing")
     );
     // Who relies on it demands it.
     let policy = silent.path.with_extension("toml");
