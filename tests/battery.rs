@@ -46,7 +46,11 @@ fn every_control_flips_its_set_under_both_profiles() {
         let path = evidence_in(out.path());
         let evidence = read_json(&path);
         let controls = evidence["controls"].as_array().unwrap();
-        let wanted: Vec<&Control> = controls::of_engine("docker").collect();
+        // A label can be taken away where the host gives one.
+        let label = &evidence["sandbox"]["configured"]["lsm"];
+        let wanted: Vec<&Control> = controls::of_engine("docker")
+            .filter(|control| control.name != "label" || *label != "")
+            .collect();
         assert_eq!(controls.len(), wanted.len());
         assert_eq!(evidence["summary"]["passed"], required(true));
         for (result, control) in controls.iter().zip(&wanted) {

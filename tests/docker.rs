@@ -350,6 +350,7 @@ fn a_profile_that_denies_nothing_is_disproved() {
             "XP-MOUNT-API",
             "XP-NS-MAKE",
             "XP-ABI-SWEEP",
+            "XP-FS-SPECIAL",
         ]
     );
     let verified = verify(&path, &["--require-artifacts"]);

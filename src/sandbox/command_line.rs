@@ -63,7 +63,13 @@ pub fn command_line(
         );
     }
     for tmpfs in &settings.tmpfs {
-        let options = &tmpfs.options;
+        // Podman's client knows no number of files; its API hands one on.
+        let known = |word: &&str| match client {
+            Client::Docker => true,
+            Client::Podman(_) => !word.starts_with("nr_inodes="),
+        };
+        let options: Vec<&str> = tmpfs.options.split(',').filter(known).collect();
+        let options = options.join(",");
         flag(
             "tmpfs",
             format!("{}:{options}{tmpfs_options}", tmpfs.target),
