@@ -9,6 +9,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+/// The abstract name of its socket.
+const CANARY: &str = "tki-canary-of-a-test";
+
 /// An engine's command line, with a name for everything that a test makes there.
 struct Bench<'a> {
     program: &'a dyn Fn() -> Command,
@@ -58,7 +61,7 @@ impl<'a> Bench<'a> {
         command.args(["--cap-drop=ALL", "--security-opt=no-new-privileges"]);
         command
             .args(more)
-            .args(["tki-inspector:attest", "neighbour"]);
+            .args(["tki-inspector:attest", "neighbour", CANARY]);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -143,7 +146,8 @@ fn furnishes_and_goes(bench: &Bench, pids_limit: &[&str]) {
     let script = "cd /; for path in in out in/* out/*; do /busybox stat -c '%n %A' $path; done; \
                   /busybox cat in/tki-probe-target out/tki-probe-target out/suid-decoy; \
                   for end in tki0 tki1; do /busybox ip -o link show $end; done; \
-                  /busybox ip -o -4 addr show tki0";
+                  /busybox ip -o -4 addr show tki0; /busybox ip route show default; \
+                  /busybox grep -c @tki-canary-of-a-test /proc/net/unix";
     let seen = bench.seen(pids_limit, script);
     let lines: Vec<&str> = seen.lines().collect();
     let target = "The probes try to change this file.";
@@ -166,6 +170,8 @@ fn furnishes_and_goes(bench: &Bench, pids_limit: &[&str]) {
         assert!(line.contains(end) && line.contains(",UP,"), "{seen}");
     }
     assert!(lines[11].contains(" 192.0.2.2/24 "), "{seen}");
+    assert!(lines[12].starts_with("default dev tki0"), "{seen}");
+    assert_eq!(lines[13], "1", "{seen}");
     let state = bench.must(&["inspect", "-f", "{{.State.Running}}", &bench.name]);
     assert_eq!(state, "true");
     assert_eq!(neighbour.end(), (0, String::new()));

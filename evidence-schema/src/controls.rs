@@ -238,7 +238,13 @@ pub const CONTROLS: &[Control] = &[
         must_flip: &["PR-FS-OUT-OK", "PR-MOUNT-1"],
         // No file and no link can be put there; and a bind that the engine makes
         // read-only has its flags set anew, without the host's noexec.
-        blinds: &["PR-EXEC-1", "PR-FS-ESC-2", "XP-FS-FLAGS", "XP-MEM-EXEC"],
+        blinds: &[
+            "PR-EXEC-1",
+            "PR-FS-ESC-2",
+            "XP-FS-FLAGS",
+            "XP-FS-SPECIAL",
+            "XP-MEM-EXEC",
+        ],
         ..PLAIN
     },
     Control {

@@ -7,6 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
+use tki_evidence::controls::Control;
+use tki_evidence::settings::Settings;
 
 /// The command line that evidence records, executed as it stands.
 pub mod by_hand;
@@ -228,6 +230,13 @@ pub fn verify(evidence: &Path, arguments: &[&str]) -> Said {
 /// How many probes a run must hold.
 pub fn required(with_controls: bool) -> u64 {
     tki_evidence::catalogue::required(with_controls).count() as u64
+}
+
+/// The controls that a run with these settings has on an engine.
+pub fn applicable(engine: &str, evidence: &serde_json::Value) -> Vec<&'static Control> {
+    let settings = evidence["sandbox"]["configured"].clone();
+    let settings: Settings = serde_json::from_value(settings).unwrap();
+    tki_evidence::calibrate::applicable(engine, &settings)
 }
 
 /// The one evidence file in a directory.
