@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# shellcheck shell=dash
 # Lists everything, talks to the inspector twice, lists everything again; then changes
 # something in each list and lists everything a last time.
 

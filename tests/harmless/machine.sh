@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# shellcheck shell=dash
 # A machine on which as much as possible is there to be changed, and open: nothing stands
 # between the inspector and the kernel. Each program that the kernel starts by itself is one
 # that writes its name down.
