@@ -31,7 +31,7 @@ check:
 
 lint:
 	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools scripts/other-kernel scripts/shipped-profiles fuzz/prepare .ci/run \
-		src/packet/kubernetes-collect.sh
+		src/packet/kubernetes-collect.sh tests/harmless/machine.sh tests/harmless/battery.sh
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings

@@ -13,6 +13,8 @@ mod docker;
 mod engines;
 /// Attesting when something is wrong: each fault has its message and its code.
 mod faults;
+/// The battery as root without a sandbox, in an emulated machine: nothing there changes.
+mod harmless;
 /// The image against skopeo, umoci, BuildKit, docker load and the OCI schemas.
 mod image;
 /// The inspector: what it links, what it does outside its sandbox.

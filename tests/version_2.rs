@@ -2,36 +2,14 @@
 //! kernel in a virtual machine without a network, with this tool and what a test
 //! takes along.
 
-use crate::common::{NOBODY, evidence_in, need, prepared, read_json, required, verify};
+use crate::common::machine::{Ended, Machine};
+use crate::common::{NOBODY, evidence_in, read_json, required, verify};
 use serde_json::Value;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use tki_attest::engine::process::find_in;
+use std::path::Path;
 
-/// The kernel unpacks its first files into a place that nobody can change the root
-/// of, so they move.
-const FIRST: &str = r#"#!/bin/busybox sh
-/bin/busybox mkdir /new
-/bin/busybox mount -t tmpfs -o mode=0755 root /new
-/bin/busybox cp -a /bin /etc /lib /lib64 /usr /programs /modules /second /new/
-/bin/busybox mkdir -p /new/proc /new/sys /new/dev /new/tmp /new/run /new/var/tmp
-exec /bin/busybox switch_root /new /second
-"#;
-
-/// What a host has set up, the runs, and what leaves through the second serial line. An
-/// emulated machine can be too slow for a probe's deadline, which is UNPROVEN: that may
-/// be tried again, a failure may not.
-const SECOND: &str = r#"#!/bin/busybox sh
-/bin/busybox --install -s /bin
-export PATH=/programs:/bin
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-mkdir -p /dev/pts /dev/shm && mount -t devpts pts /dev/pts
-mount -t tmpfs -o mode=1777 tmp /tmp
-mount -t tmpfs -o mode=1777 shm /dev/shm
+/// What a host has set up, and the runs. An emulated machine can be too slow for a
+/// probe's deadline, which is UNPROVEN: that may be tried again, a failure may not.
+const HOST: &str = r#"
 chmod 1777 /var/tmp
 mount -t tmpfs -o mode=0755 run /run
 mount -t cgroup2 groups /sys/fs/cgroup
@@ -67,10 +45,6 @@ exec /programs/setpriv --reuid WHO --regid WHO --clear-groups "$@"
 END
 RUNS
 echo "left: $(find /sys/fs/cgroup /run /tmp -maxdepth 3 -name 'tki-attest-*' | wc -l)"
-stty -F /dev/ttyS1 raw -echo
-tar -C /tmp -czf /dev/ttyS1 WRITTEN
-echo "all said"
-poweroff -f
 "#;
 
 /// As root on both engines without a daemon, and as somebody who was given a group.
@@ -125,128 +99,51 @@ fn controls() -> String {
 }
 
 /// The machine's memory, in MiB.
-const MEMORY: &str = "2048";
+const MEMORY: u32 = 2048;
 
-/// A program with the libraries that it is linked to, below `root`.
-fn take(program: &Path, root: &Path) {
-    let place = root.join("programs").join(program.file_name().unwrap());
-    fs::create_dir_all(root.join("programs")).unwrap();
-    let said = need(
-        "binutils",
-        Command::new("strip").arg("-o").arg(&place).arg(program),
-    );
-    assert_eq!(said.status, 0, "{said:?}");
-    let listed = need("libc-bin", Command::new("ldd").arg(program)).stdout;
-    for library in listed
-        .split_whitespace()
-        .filter(|word| word.starts_with("/"))
-    {
-        let copy = root.join(library.trim_start_matches('/'));
-        fs::create_dir_all(copy.parent().unwrap()).unwrap();
-        fs::copy(library, copy).unwrap();
-    }
-}
-
-/// Where a program is, which some put here and some there.
-fn found(program: &str) -> PathBuf {
-    let own = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/sbin"].map(PathBuf::from);
-    find_in(std::env::split_paths(&own).chain(usual), program)
-        .unwrap_or_else(|| panic!("there is no {program}: install it"))
-}
-
-/// The first files, as the kernel takes them.
-fn first_files(folder: &Path, programs: &[&str], second: &str) -> PathBuf {
-    let root = folder.join("files");
-    take(Path::new(env!("CARGO_BIN_EXE_tki-attest")), &root);
+/// A machine with this tool, some programs and what engines read.
+fn machine(programs: &[&str]) -> Machine {
+    let machine = Machine::new();
+    machine.take(Path::new(env!("CARGO_BIN_EXE_tki-attest")));
     for name in [&["apparmor_parser"], programs].concat() {
-        take(&found(name), &root);
+        machine.take_found(name);
     }
-    for name in ["bin", "modules", "etc/containers"] {
-        fs::create_dir_all(root.join(name)).unwrap();
-    }
-    fs::copy("/bin/busybox", root.join("bin/busybox"))
-        .unwrap_or_else(|error| panic!("/bin/busybox: {error}: install busybox-static"));
-    for name in ["veth.ko", "overlay.ko"] {
-        let module = prepared(&Path::new("kernel").join(name), "other-kernel");
-        fs::copy(module, root.join("modules").join(name)).unwrap();
-    }
+    machine.take_module("veth.ko");
+    machine.take_module("overlay.ko");
     // Engines' own profiles of AppArmor are made of these.
-    let mut copy = Command::new("cp");
-    copy.args(["-r", "--parents", "/etc/apparmor", "/etc/apparmor.d"]);
-    copy.arg("/usr/share/apparmor-features");
-    assert_eq!(need("apparmor", copy.arg(&root)).status, 0);
+    let folders = [
+        "/etc/apparmor",
+        "/etc/apparmor.d",
+        "/usr/share/apparmor-features",
+    ];
+    machine.take_folders("apparmor", &folders);
     let users =
         format!("root:x:0:0::/:/bin/sh\nsomebody:x:{NOBODY}:{NOBODY}::/home/somebody:/bin/sh\n");
-    let texts = [
-        ("init", FIRST),
-        ("second", second),
-        ("etc/passwd", &users),
-        (
-            "etc/containers/policy.json",
-            r#"{"default":[{"type":"insecureAcceptAnything"}]}"#,
-        ),
-    ];
-    for (name, text) in texts {
-        let path = root.join(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    let packed = folder.join("files.cpio");
-    let script = "cd \"$1\" && busybox find . | busybox cpio -o -H newc > \"$2\"";
-    let mut pack = Command::new("sh");
-    pack.args(["-c", script, "sh"]).arg(&root).arg(&packed);
-    let said = need("busybox-static", &mut pack);
-    assert_eq!(said.status, 0, "{said:?}");
-    packed
+    machine.write("etc/passwd", users.as_bytes(), 0o644);
+    let policy = br#"{"default":[{"type":"insecureAcceptAnything"}]}"#;
+    machine.write("etc/containers/policy.json", policy, 0o644);
+    machine
 }
 
 /// The name of a run, and the status that it ends with.
 type Exit = (&'static str, i32);
 
 /// Boots it with some programs and makes runs, each of which writes into a directory by
-/// its name; gives what stood on the screen, and what was written.
-fn boot(folder: &Path, programs: &[&str], runs: &str, exits: &[Exit]) -> (String, PathBuf) {
-    let written: Vec<&str> = exits.iter().map(|(name, _)| *name).collect();
-    let second = SECOND
+/// its name.
+fn boot(programs: &[&str], runs: &str, exits: &[Exit]) -> Ended {
+    let script = HOST
         .replace("RUNS", runs)
-        .replace("WRITTEN", &written.join(" "))
         .replace("WHO", &NOBODY.to_string())
         .replace("CONTROLS", &controls());
-    let files = first_files(folder, programs, &second);
-    let written = folder.join("written.tar.gz");
-    let kernel = prepared(Path::new("kernel/vmlinuz"), "other-kernel");
-    // Emulated, because a virtual machine may not be able to have one of its own.
-    let mut machine = Command::new("timeout");
-    machine
-        .args(["600", "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max"])
-        .args(["-smp", "2", "-m", MEMORY, "-nic", "none", "-nographic"])
-        .args([
-            "-no-reboot",
-            "-append",
-            "console=ttyS0 panic=-1 quiet syscall.x32=y",
-        ])
-        .arg("-kernel")
-        .arg(kernel)
-        .arg("-initrd")
-        .arg(files)
-        .args(["-serial", "mon:stdio", "-serial"])
-        .arg(format!("file:{}", written.display()))
-        .stdin(Stdio::null());
-    let said = need("qemu-system-x86", &mut machine);
-    let out = folder.join("written");
-    fs::create_dir(&out).unwrap();
-    let mut unpack = Command::new("tar");
-    unpack.arg("-xzf").arg(&written).arg("-C").arg(&out);
-    let unpacked = need("tar", &mut unpack);
-    assert_eq!(unpacked.status, 0, "{unpacked:?}: {}", said.stdout);
-    let screen = said.stdout;
+    let written: Vec<&str> = exits.iter().map(|(name, _)| *name).collect();
+    let ended = machine(programs).boot(MEMORY, &script, "/tmp", &written);
+    let screen = &ended.screen;
     for (name, code) in exits {
         let line = format!("exit of /tmp/{name}: {code}");
         assert!(screen.contains(&line), "{line}: {screen}");
     }
     assert!(screen.contains("left: 0"), "{screen}");
-    (screen, out)
+    ended
 }
 
 fn evidence(out: &Path, passed: u64) -> Value {
@@ -289,10 +186,10 @@ fn evidence_with_controls(out: &Path) -> Value {
 
 #[test]
 fn with_groups_of_version_2_engines_without_a_daemon_attest() {
-    let folder = tempfile::tempdir().unwrap();
     let programs = ["setpriv", "bwrap"];
     let exits = [("root", 0), ("bwrap", 0), ("user", 0)];
-    let (_, out) = boot(folder.path(), &programs, WITHOUT_A_DAEMON, &exits);
+    let ended = boot(&programs, WITHOUT_A_DAEMON, &exits);
+    let out = &ended.written;
     let root = evidence_with_controls(&out.join("root"));
     assert_eq!(root["runtime"]["rootless"], false);
     let bwrap = evidence(&out.join("bwrap"), required(false));
@@ -304,7 +201,6 @@ fn with_groups_of_version_2_engines_without_a_daemon_attest() {
 /// crun refuses hosts with groups of both versions, and is what Podman uses elsewhere.
 #[test]
 fn with_groups_of_version_2_podman_attests_with_crun_with_runc_and_for_a_user() {
-    let folder = tempfile::tempdir().unwrap();
     let programs = [
         "podman",
         "conmon",
@@ -315,7 +211,8 @@ fn with_groups_of_version_2_podman_attests_with_crun_with_runc_and_for_a_user() 
         "setpriv",
     ];
     let exits = [("crun", 0), ("runc", 0), ("user", 0)];
-    let (screen, out) = boot(folder.path(), &programs, ON_PODMAN, &exits);
+    let ended = boot(&programs, ON_PODMAN, &exits);
+    let (screen, out) = (&ended.screen, &ended.written);
     assert!(screen.contains("containers: 0"), "{screen}");
     assert!(screen.contains("containers of somebody: 0"), "{screen}");
     assert!(!screen.contains("crun cannot run"), "{screen}");
@@ -345,10 +242,10 @@ fn information<'a>(evidence: &'a Value, name: &str) -> &'a str {
 /// The engine, the control groups and the AppArmor that most hosts have.
 #[test]
 fn with_groups_of_version_2_docker_attests() {
-    let folder = tempfile::tempdir().unwrap();
     let programs = ["dockerd", "containerd", "containerd-shim-runc-v2", "runc"];
     let exits = [("first", 0), ("docker", 0)];
-    let (_, out) = boot(folder.path(), &programs, ON_DOCKER, &exits);
+    let ended = boot(&programs, ON_DOCKER, &exits);
+    let out = &ended.written;
     let docker = evidence_with_controls(&out.join("docker"));
     let first = evidence_in(&out.join("first"));
     verify(&first, &["--require-artifacts"]).succeeded();

@@ -26,10 +26,10 @@ impl Errno {
     pub const EAGAIN: Errno = Errno(11);
     /// The file is there already.
     pub const EEXIST: Errno = Errno(17);
-    /// Device or resource busy.
-    pub const EBUSY: Errno = Errno(16);
     /// No such device, or no such file system type.
     pub const ENODEV: Errno = Errno(19);
+    /// Not a directory.
+    pub const ENOTDIR: Errno = Errno(20);
     /// Permission denied.
     pub const EACCES: Errno = Errno(13);
     /// The address family is not supported.
@@ -270,6 +270,8 @@ pub fn signal_nothing_to_all() -> Result {
 pub struct Stat {
     /// Type and mode.
     pub mode: u32,
+    /// Length in bytes.
+    pub size: usize,
     /// Major and minor number, for a device.
     pub device: u64,
     /// The file system that it is on, and its number there.
@@ -279,7 +281,8 @@ pub struct Stat {
 /// What is at a path, without following a symlink.
 pub fn stat(path: &CStr) -> Result<Stat> {
     const AT_SYMLINK_NOFOLLOW: usize = 0x100;
-    // struct stat of x86-64 has 144 bytes: st_dev, st_ino, st_mode at 24, st_rdev at 40.
+    // struct stat of x86-64 has 144 bytes: st_dev, st_ino, st_mode at 24, st_rdev at 40,
+    // st_size at 48.
     let mut stat = [0u8; 144];
     call!(
         nr::NEWFSTATAT,
@@ -295,6 +298,7 @@ pub fn stat(path: &CStr) -> Result<Stat> {
     };
     Ok(Stat {
         mode: u32::from_ne_bytes([stat[24], stat[25], stat[26], stat[27]]),
+        size: word(48) as usize,
         device: word(40),
         identity: [word(0), word(8)],
     })
@@ -531,6 +535,13 @@ pub fn fork() -> Result<Option<i32>> {
     }
 }
 
+/// Whatever ends this process leaves no core dump. A limit of 0 does not stop a handler
+/// that the host has for them.
+pub fn leave_no_core() {
+    const PR_SET_DUMPABLE: usize = 4;
+    let _ = call!(nr::PRCTL, PR_SET_DUMPABLE, 0);
+}
+
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -661,23 +672,27 @@ pub fn memfd_create(name: &CStr) -> Result<i32> {
 }
 
 /// Tries to mount a file system type that does not exist: it can only fail,
-/// and the errno says whether permission or the type was missing.
+/// and the errno says whether permission or the type was missing. It is a kind of a type
+/// that has no kinds: for a name that the kernel does not know at all it would look for a
+/// module, with a program of the host's.
 pub fn mount_impossible(target: &CStr) -> Result {
     call!(
         nr::MOUNT,
         text(c"tki"),
         text(target),
-        text(c"tki-no-such-fs"),
+        text(c"proc.tki"),
         0,
         0
     )
 }
 
-/// Marks a mount as expired, which needs the same permission as unmounting it
-/// and does not unmount.
-pub fn umount_expire(target: &CStr) -> Result {
+/// Tries to unmount with two flags that exclude each other, which is found out after the
+/// permission was checked: it can only fail. The second alone would mark the mount, and
+/// whoever gives it next would unmount.
+pub fn umount_impossible(target: &CStr) -> Result {
+    const MNT_DETACH: usize = 2;
     const MNT_EXPIRE: usize = 4;
-    call!(nr::UMOUNT2, text(target), MNT_EXPIRE)
+    call!(nr::UMOUNT2, text(target), MNT_DETACH | MNT_EXPIRE)
 }
 
 /// Becomes a tracee of the parent.

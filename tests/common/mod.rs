@@ -18,6 +18,8 @@ pub mod certificates;
 pub mod impostor;
 /// Everything that a run could leave, before and after.
 pub mod listing;
+/// Debian's own kernel in an emulated machine.
+pub mod machine;
 /// A network namespace with an address of its own.
 pub mod network;
 /// Podman, its services, and what they could leave behind.

@@ -2,7 +2,7 @@
 
 use super::{Context, Operation};
 use crate::outcome::Outcome;
-use crate::sys::{self, O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY, Result};
+use crate::sys::{self, Errno, O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY, Result, Stat};
 use core::ffi::CStr;
 
 /// A file that the launcher puts into /in for these probes.
@@ -14,11 +14,14 @@ pub const READ_ONLY_INPUT: &[Operation] = &[
     ("create(/in)", |_| attempt_create(NEW_INPUT)),
     ("append(/in)", |_| attempt_append(INPUT)),
     ("truncate(/in)", |_| {
-        Outcome::attempt(sys::truncate(INPUT, 0), &[])
+        as_it_is(|input| sys::truncate(INPUT, input.size))
     }),
-    ("unlink(/in)", |_| attempt_unlink(INPUT)),
+    // As a directory, which it is not: that is looked at after the permission.
+    ("unlink(/in)", |_| {
+        Outcome::attempt(sys::rmdir(INPUT), &[Errno::ENOTDIR])
+    }),
     ("chmod(/in)", |_| {
-        Outcome::attempt(sys::chmod(INPUT, 0o600), &[])
+        as_it_is(|input| sys::chmod(INPUT, (input.mode & 0o7777) as usize))
     }),
 ];
 
@@ -70,16 +73,12 @@ pub const OUTPUT: &[Operation] = &[
 const OUTPUT_FILE: &CStr = c"/out/tki-probe-output";
 const CONTENT: &[u8] = b"tki-attest writes here and nowhere else\n";
 
-/// Puts a file in the place of one that could be removed: the operations after
-/// this one need it.
-fn attempt_unlink(path: &CStr) -> Outcome {
-    let result = sys::unlink(path);
-    if result.is_ok()
-        && let Ok(fd) = sys::open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
-    {
-        sys::close(fd);
+/// Changes the file in /in into what it is already.
+fn as_it_is(change: impl Fn(Stat) -> Result) -> Outcome {
+    match sys::stat(INPUT) {
+        Ok(input) => Outcome::attempt(change(input), &[]),
+        Err(errno) => Outcome::not_reached("stat", errno),
     }
-    Outcome::attempt(result, &[])
 }
 
 /// Creates a file; removes it again should that work.

@@ -14,10 +14,7 @@ pub const MOUNTS: &[Operation] = &[
         Outcome::attempt(sys::mount_impossible(c"/out"), &[Errno::ENODEV])
     }),
     ("umount2(/out)", |_| {
-        Outcome::attempt(
-            sys::umount_expire(c"/out"),
-            &[Errno::EAGAIN, Errno::EBUSY, Errno::EINVAL],
-        )
+        Outcome::attempt(sys::umount_impossible(c"/out"), &[Errno::EINVAL])
     }),
     ("open(/etc/shadow)", |_| open(c"/etc/shadow")),
     ("open(/root)", |_| open(c"/root")),
