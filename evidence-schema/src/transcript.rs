@@ -488,6 +488,7 @@ fn place<'a>(raw: &'a mut RawFacts, name: &str) -> Option<Place<'a>> {
         "proc_self_limits" => Place::Text(&mut raw.proc_self_limits),
         "proc_self_cgroup" => Place::Text(&mut raw.proc_self_cgroup),
         "proc_version" => Place::Text(&mut raw.proc_version),
+        "boot_id" => Place::Text(&mut raw.boot_id),
         "namespaces" => Place::List(&mut raw.namespaces),
         _ => return None,
     })

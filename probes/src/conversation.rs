@@ -36,6 +36,7 @@ const TEXTS: &[(&str, &CStr)] = &[
     ("proc_self_limits", c"/proc/self/limits"),
     ("proc_self_cgroup", c"/proc/self/cgroup"),
     ("proc_version", c"/proc/version"),
+    ("boot_id", c"/proc/sys/kernel/random/boot_id"),
 ];
 
 /// Runs the whole conversation and returns the exit status. The challenge comes

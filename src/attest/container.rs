@@ -4,7 +4,8 @@ use crate::attest::first::{First, Marks};
 use crate::attest::interface;
 use crate::attest::janitor::Janitor;
 use crate::attest::neighbour;
-use crate::attest::outside;
+use crate::attest::outside::{self, View};
+use crate::attest::scout;
 use crate::attest::scratch;
 use crate::attest::sides::{Maker, Sides};
 use crate::described::names::{self, NAME_PREFIX};
@@ -21,7 +22,7 @@ use crate::sandbox::{relax, settings};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tki_evidence::controls::Relaxation;
-use tki_evidence::evidence::{GateReport, OutBacking, OutsideFacts};
+use tki_evidence::evidence::{GateReport, OutBacking};
 use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::observation::Phase;
 use tki_evidence::seccomp::{gated, marked};
@@ -98,7 +99,7 @@ pub struct Outcome {
     /// The container whose network it could have joined.
     pub neighbour: String,
     /// What the host saw of it, or why it could not look.
-    pub outside: Result<OutsideFacts, String>,
+    pub outside: Result<View, String>,
     /// What the exec gate did.
     pub gate: GateReport,
     /// What the engine said when it refused the gate, and then launched the same container
@@ -166,7 +167,7 @@ fn attempt(
         Some(control) => format!("{}-{control}", job.run_id),
     };
     let limits = relax::limits(job.relaxations, job.profile.limits);
-    let input = match has_own_input(job.relaxations) {
+    let input = match has_own_input(job) {
         true => &name,
         false => job.run_id,
     };
@@ -301,15 +302,15 @@ fn seccomp(job: &Job) -> Result<String, Failure> {
     }
 }
 
-/// It can write to /in, or finds something else there. All others see the same, and change
-/// nothing.
-fn has_own_input(relaxations: &[Relaxation]) -> bool {
+/// It can write to /in, or finds something else there, or comes before the run itself. All
+/// others see the same, and change nothing.
+fn has_own_input(job: &Job) -> bool {
     let others = [
         Relaxation::InWritable,
         Relaxation::DecoySocket,
         Relaxation::SuidDecoy,
     ];
-    relaxations.iter().any(|one| others.contains(one))
+    scout::is_one(job) || job.relaxations.iter().any(|one| others.contains(one))
 }
 
 /// What the inspector is told to be: process 1 with one thread, or a guest among a
@@ -328,7 +329,7 @@ fn errand(relaxations: &[Relaxation]) -> &'static str {
 fn volumes(job: &Job, sides: &Sides) -> Vec<Volume> {
     let is_made = match job.control {
         None => true,
-        Some(control) => has_own_input(job.relaxations) && !neighbour::fills(control),
+        Some(control) => has_own_input(job) && !neighbour::fills(control),
     };
     let made = sides.volume().filter(|_| is_made);
     let volume = |name| Volume {
@@ -339,7 +340,11 @@ fn volumes(job: &Job, sides: &Sides) -> Vec<Volume> {
 }
 
 fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Sides) -> Launch {
-    let role = job.control.map_or("probe", |_| "control");
+    let role = match job.control {
+        None => "probe",
+        Some(_) if scout::is_one(job) => scout::NAME,
+        Some(_) => "control",
+    };
     Launch {
         name: format!("{NAME_PREFIX}{name}"),
         labels: names::labels(job.run_id, role, job.nobodys_after),
@@ -359,7 +364,7 @@ fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Si
     }
 }
 
-type Talk = (Challenge, Configured, Heard, Result<OutsideFacts, String>);
+type Talk = (Challenge, Configured, Heard, Result<View, String>);
 
 /// The conversation with the inspector, from its greeting to its end.
 fn talk(
@@ -388,7 +393,7 @@ fn talk(
     let outside = match job.control {
         None => match job.elsewhere {
             Some(why) => Err(why.to_owned()),
-            None => First::find(&configured, &marks).and_then(|first| outside::look(&first)),
+            None => outside::view(&configured, &marks),
         },
         Some(_) => Err("controls are not looked at".into()),
     };

@@ -72,6 +72,7 @@ impl Whereabouts {
 mod tests {
     use super::*;
     use tki_evidence::evidence::Runtime;
+    use tki_evidence::kernel::KernelKind;
 
     #[test]
     fn only_a_socket_whose_engine_agrees_is_of_this_host() {
@@ -81,6 +82,7 @@ mod tests {
                 engine_version: String::new(),
                 api_version: String::new(),
                 oci_runtime: String::new(),
+                kernel_kind: KernelKind::Shared,
                 kernel: "6.1".into(),
                 arch: String::new(),
                 os: String::new(),

@@ -352,7 +352,7 @@ fn refused(reading: &str, count: usize) -> Vec<Problem> {
 }
 
 /// The kernel's first namespaces have fixed numbers.
-const FIRST: &[&str] = &[
+pub const FIRST: &[&str] = &[
     "cgroup:[4026531835]",
     "ipc:[4026531839]",
     "pid:[4026531836]",

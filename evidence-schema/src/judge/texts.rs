@@ -6,6 +6,7 @@ use super::profile::Calls;
 use super::sweep;
 use crate::evidence::{RawFacts, Verdict};
 use crate::facts::{self, BadLine, Mount};
+use crate::kernel::Own;
 use crate::seccomp::Place;
 use crate::wire::ProbeObservation;
 use std::borrow::Cow;
@@ -27,6 +28,8 @@ pub struct Texts<'a> {
     pub profile: &'a str,
     /// Whether it carried marks.
     pub marked: bool,
+    /// The kernel, if it is not the host's.
+    pub own: Option<Own<'a>>,
     sweeps: &'a Sweeps,
     mounts: OnceCell<Result<Vec<Mount<'a>>, BadLine>>,
     status: OnceCell<Vec<(&'a str, &'a str)>>,
@@ -51,10 +54,16 @@ impl<'a> Texts<'a> {
             },
             profile,
             marked: false,
+            own: None,
             sweeps,
             mounts: OnceCell::new(),
             status: OnceCell::new(),
         }
+    }
+
+    /// The same on a kernel of its own, if it is one.
+    pub fn on(self, own: Option<Own<'a>>) -> Self {
+        Self { own, ..self }
     }
 
     /// A field of the inspector's status, before the lock.
