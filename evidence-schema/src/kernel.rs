@@ -166,12 +166,24 @@ pub fn impossible(control: &Control, kind: KernelKind) -> Option<&'static str> {
         Relaxation::DecoySocket | Relaxation::SuidDecoy => {
             Some("there is no neighbour that could put something into /in")
         }
+        Relaxation::PidsLimit | Relaxation::MemoryLimit => {
+            Some("running into this limit ends such a kernel, and the inspector with it")
+        }
+        Relaxation::NewPrivileges if kind == KernelKind::Gvisor => {
+            Some("gVisor shows no such bit, and its sentry always has it")
+        }
         _ => None,
     };
     match kind {
         KernelKind::Shared => None,
         _ => control.relaxations.iter().find_map(reason),
     }
+}
+
+/// A probe that such a kernel leaves UNPROVEN in a control, which calibrates nothing: gVisor
+/// asks whose a file is before it looks at the mount, and root's it is not.
+pub fn blinds(control: &str, probe: &str) -> bool {
+    (control, probe) == ("root-user", "PR-FS-RO-IN")
 }
 
 /// The engine was given a seccomp profile, and the runtime left it out without a word.

@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 use tki_evidence::controls::Relaxation;
 use tki_evidence::evidence::{GateReport, OutBacking};
 use tki_evidence::judge::{Sweeps, Texts};
+use tki_evidence::kernel::KernelKind;
 use tki_evidence::observation::Phase;
 use tki_evidence::seccomp::{gated, marked};
 use tki_evidence::settings::Settings;
@@ -64,6 +65,8 @@ pub struct Job<'a> {
     pub swap_limit: bool,
     /// Limits that the engine cannot set.
     pub lacks: &'a [&'static str],
+    /// Whose kernel it is known to have.
+    pub kernel: KernelKind,
     /// Why the engine is taken for another machine's, if it is.
     pub elsewhere: Option<&'a str>,
     /// Probes to run.
@@ -464,6 +467,9 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
     let limits = &job.profile.limits;
     let left = job.deadline.saturating_duration_since(Instant::now());
     let positive = |value: i64| u32::try_from(value).unwrap_or(0);
+    // What uses these up inside is the kernel's own on the host: it would end, and the
+    // inspector with it.
+    let is_fatal = job.kernel.is_own();
     Challenge {
         protocol: PROTOCOL,
         nonce: job.nonce.clone(),
@@ -475,8 +481,14 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
         env_canary: job.canary_variable.into(),
         host_canary: job.canary_file.to_string_lossy().into_owned(),
         limits: Limits {
-            pids: positive(limits.pids),
-            memory_bytes: u64::try_from(limits.memory_bytes).unwrap_or(0),
+            pids: match is_fatal {
+                true => 0,
+                false => positive(limits.pids),
+            },
+            memory_bytes: match is_fatal {
+                true => 0,
+                false => u64::try_from(limits.memory_bytes).unwrap_or(0),
+            },
             // A plain directory of the host has no size of its own.
             out_bytes: if sides.backing().kind == "tmpfs" {
                 limits.out_bytes

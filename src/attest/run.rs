@@ -176,7 +176,7 @@ pub fn attest(
         false => Maker::Launcher(String::new()),
     };
     let instead = OnceCell::new();
-    let job = |maker, profile| Job {
+    let job = |maker, profile, kernel| Job {
         run_id: &run_id,
         control: None,
         relaxations: &[],
@@ -191,6 +191,7 @@ pub fn attest(
         profile,
         swap_limit: facts.swap_limit,
         lacks: &facts.lacks,
+        kernel,
         elsewhere: whereabouts.elsewhere(),
         probes: catalogue::required(plan.controls || plan.limits)
             .map(|probe| probe.id.into())
@@ -223,7 +224,7 @@ pub fn attest(
         let mut kernel = KernelKind::Shared;
         if scout::is_needed(plan.runtime, &facts.runtime.oci_runtime) {
             let mut look = |maker| {
-                let job = job(maker, &for_scout);
+                let job = job(maker, &for_scout, KernelKind::Shared);
                 scout::look(engine.as_mut(), &job, &facts.runtime, &venue_facts)
             };
             kernel = match look(&by_engine) {
@@ -244,7 +245,7 @@ pub fn attest(
         if !is_here && !kernel.is_own() {
             // The host's namespaces cannot be seen. The container's are held against those of a
             // neighbour, which is there before it.
-            let job = job(&by_engine, limits);
+            let job = job(&by_engine, limits, kernel);
             let work = |beside: &Beside| {
                 beside.wait().as_ref().ok_or_else(neighbour::missing)?;
                 let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
@@ -258,7 +259,7 @@ pub fn attest(
             let ((outcome, controls), neighbour) = neighbour::beside(connect, &job, true, work)?;
             Ok((outcome, controls, neighbour))
         } else {
-            let first = job(&by_engine, limits);
+            let first = job(&by_engine, limits, kernel);
             let first = container::run(engine.as_mut(), &first, Some(&mut *progress));
             let (maker, outcome) = match first {
                 Err(failure) => {
@@ -266,13 +267,13 @@ pub fn attest(
                         return Err(failure);
                     };
                     progress.note(&failure.message);
-                    let job = job(maker, limits);
+                    let job = job(maker, limits, kernel);
                     let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
                     (maker, outcome)
                 }
                 Ok(outcome) => (&by_engine, outcome),
             };
-            let (job, wanted) = (job(maker, limits), wanted(&outcome));
+            let (job, wanted) = (job(maker, limits, kernel), wanted(&outcome));
             if plan.controls {
                 progress.stage("controls");
             }

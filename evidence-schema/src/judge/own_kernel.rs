@@ -39,6 +39,8 @@ pub fn check(
         ("PR-NET-2", id) if id.starts_with("connect(") && is_denied_by(seen, "EHOSTUNREACH") => {
             unreachable(own)
         }
+        ("XP-LIM-PIDS", _) if seen.state == State::Error => fatal(own, "pids"),
+        ("XP-LIM-MEMORY", _) if seen.state == State::Error => fatal(own, "memory"),
         _ => return None,
     };
     let unproven = |why| (Verdict::Unproven, why);
@@ -148,6 +150,19 @@ fn is_denied_by(seen: &Observation, errno: &str) -> bool {
         && seen.errno.as_deref() == Some(errno)
         && seen.signal.is_none()
         && seen.returned == Some(-1)
+}
+
+/// A limit that was not run into, because such a kernel would not have survived.
+fn fatal(own: &Own, name: &str) -> Option<String> {
+    let told = |entry: &&String| entry.split_once('=').is_some_and(|(own, _)| own == name);
+    let seen = match own.sentry.cgroup.iter().find(told) {
+        Some(limit) => format!("the host read {limit} of the control group"),
+        None => "the host did not read it".into(),
+    };
+    Some(format!(
+        "not run into: that would have ended {} with the kernel and the inspector; {seen}",
+        own.kind.process()
+    ))
 }
 
 /// Its own network stack knows no way; nor does the host for the process that runs it.
@@ -377,6 +392,30 @@ mod tests {
         assert!(about(&open, true)[0].contains("has interfaces: lo,eth0"));
         open.sentry.net_dev.clear();
         assert!(about(&open, true)[0].contains("nobody looked"));
+    }
+
+    #[test]
+    fn a_limit_that_ends_the_kernel_is_not_run_into_and_not_proven() {
+        let mut seen = raw();
+        seen.sentry.cgroup = vec!["pids=512".into()];
+        let fork = [Observation::new(Phase::Engine, "fork", State::Error)];
+        let judgement = judged("XP-LIM-PIDS", &fork, &seen, true);
+        assert_eq!(judgement.verdict, Verdict::Unproven);
+        assert!(
+            judgement.reasons[0].contains("the host read pids=512"),
+            "{judgement:?}"
+        );
+        let allocate = [Observation::new(Phase::Engine, "allocate", State::Error)];
+        let judgement = judged("XP-LIM-MEMORY", &allocate, &seen, true);
+        assert!(
+            judgement.reasons[0].contains("the host did not read it"),
+            "{judgement:?}"
+        );
+        let through = [read("fork", "")];
+        assert_eq!(
+            judged("XP-LIM-PIDS", &through, &seen, true).verdict,
+            Verdict::Fail
+        );
     }
 
     #[test]
