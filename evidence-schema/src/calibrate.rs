@@ -116,7 +116,7 @@ fn restated<'a>(said: &'a ControlResult, run: &Comparable) -> Cow<'a, ControlRes
 /// that is not there cannot be relaxed, and not every engine can relax all.
 pub fn applicable(engine: &str, run: &Settings, kernel: KernelKind) -> Vec<&'static Control> {
     let can = |control: &&Control| {
-        if kernel::impossible(control, kernel).is_some() {
+        if kernel::impossible(control, run, kernel).is_some() {
             return false;
         }
         // Without a quota there are no counters, and so no group to be shown.
@@ -667,13 +667,14 @@ mod tests {
 
     #[test]
     fn what_a_kernel_of_its_own_cannot_run_is_left_out() {
-        let names = |kind| -> Vec<&str> {
-            let run = run_settings("/run/a");
-            applicable("docker", &run, kind)
-                .iter()
-                .map(|control| control.name)
-                .collect()
+        let by_launcher = run_settings("/run/a");
+        let mut by_engine = by_launcher.clone();
+        by_engine.binds[0] = Bind::of_engine("tki-attest-x", "/in", true);
+        let of = |run: &Settings, kind| -> Vec<&str> {
+            let controls = applicable("docker", run, kind);
+            controls.iter().map(|control| control.name).collect()
         };
+        let names = |kind| of(&by_engine, kind);
         let (shared, own) = (names(KernelKind::Shared), names(KernelKind::Gvisor));
         assert!(shared.contains(&"network") && shared.contains(&"suid-file"));
         for left in [
@@ -692,5 +693,9 @@ mod tests {
         let vm = names(KernelKind::Vm);
         let more: Vec<_> = vm.iter().filter(|name| !own.contains(name)).collect();
         assert_eq!(more, [&"new-privileges"]);
+        // What the launcher puts into its own directories needs no neighbour.
+        let own = of(&by_launcher, KernelKind::Gvisor);
+        assert!(own.contains(&"engine-socket") && own.contains(&"suid-file"));
+        assert!(!own.contains(&"network"));
     }
 }

@@ -8,6 +8,8 @@ use crate::evidence::{
     Evidence, OutsideFacts, RawFacts, Runtime, SentryFacts, VenueFacts, Verdict,
 };
 use crate::facts;
+use crate::relaxation;
+use crate::settings::Settings;
 use crate::venue;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -153,8 +155,10 @@ pub fn own_as(kind: KernelKind, raw: &RawFacts) -> Option<Own<'_>> {
     })
 }
 
-/// Why a control cannot be run on a kernel of its own, if it cannot.
-pub fn impossible(control: &Control, kind: KernelKind) -> Option<&'static str> {
+/// Why a control of a run with these settings cannot be run on a kernel of its own, if it
+/// cannot.
+pub fn impossible(control: &Control, run: &Settings, kind: KernelKind) -> Option<&'static str> {
+    let by_engine = relaxation::volume(run).is_some();
     let reason = |relaxation: &Relaxation| match relaxation {
         Relaxation::Interface => Some(
             "such a kernel has its own network stack, which no other \
@@ -163,7 +167,7 @@ pub fn impossible(control: &Control, kind: KernelKind) -> Option<&'static str> {
         Relaxation::JoinIpc | Relaxation::JoinPid => {
             Some("each such container has a kernel of its own, whose namespaces no other can join")
         }
-        Relaxation::DecoySocket | Relaxation::SuidDecoy => {
+        Relaxation::DecoySocket | Relaxation::SuidDecoy if by_engine => {
             Some("there is no neighbour that could put something into /in")
         }
         Relaxation::PidsLimit | Relaxation::MemoryLimit => {
@@ -232,8 +236,9 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
     ));
     if !evidence.controls.is_empty() {
         let engine = &evidence.runtime.engine;
+        let settings = &evidence.sandbox.configured;
         let left: Vec<&str> = crate::controls::of_engine(engine)
-            .filter(|control| impossible(control, own.kind).is_some())
+            .filter(|control| impossible(control, settings, own.kind).is_some())
             .map(|control| control.name)
             .collect();
         lines.push(format!(

@@ -221,17 +221,21 @@ pub fn attest(
         false => Vec::new(),
     };
     let mut observe = || {
-        let mut kernel = KernelKind::Shared;
+        let (mut kernel, mut maker) = (KernelKind::Shared, &by_engine);
         if scout::is_needed(plan.runtime, &facts.runtime.oci_runtime) {
             let mut look = |maker| {
                 let job = job(maker, &for_scout, KernelKind::Shared);
                 scout::look(engine.as_mut(), &job, &facts.runtime, &venue_facts)
             };
-            kernel = match look(&by_engine) {
-                Err(failure) => match other_maker(&failure) {
-                    Some(maker) => look(maker)?,
-                    None => return Err(failure),
-                },
+            kernel = match look(maker) {
+                Err(failure) => {
+                    let Some(other) = other_maker(&failure) else {
+                        return Err(failure);
+                    };
+                    progress.note(&failure.message);
+                    maker = other;
+                    look(maker)?
+                }
                 Ok(kernel) => kernel,
             };
         }
@@ -245,7 +249,7 @@ pub fn attest(
         if !is_here && !kernel.is_own() {
             // The host's namespaces cannot be seen. The container's are held against those of a
             // neighbour, which is there before it.
-            let job = job(&by_engine, limits, kernel);
+            let job = job(maker, limits, kernel);
             let work = |beside: &Beside| {
                 beside.wait().as_ref().ok_or_else(neighbour::missing)?;
                 let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
@@ -259,7 +263,7 @@ pub fn attest(
             let ((outcome, controls), neighbour) = neighbour::beside(connect, &job, true, work)?;
             Ok((outcome, controls, neighbour))
         } else {
-            let first = job(&by_engine, limits, kernel);
+            let first = job(maker, limits, kernel);
             let first = container::run(engine.as_mut(), &first, Some(&mut *progress));
             let (maker, outcome) = match first {
                 Err(failure) => {
@@ -271,7 +275,7 @@ pub fn attest(
                     let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
                     (maker, outcome)
                 }
-                Ok(outcome) => (&by_engine, outcome),
+                Ok(outcome) => (maker, outcome),
             };
             let (job, wanted) = (job(maker, limits, kernel), wanted(&outcome));
             if plan.controls {
