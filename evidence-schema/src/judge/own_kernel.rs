@@ -83,7 +83,7 @@ fn ambient(own: &Own, texts: &Texts) -> Option<String> {
             .is_some_and(|bits| bits.bytes().all(|bit| bit == b'0'))
     };
     let shown = ["CapInh", "CapPrm", "CapEff", "CapBnd"];
-    match shown.iter().all(|name| empty(&name)) {
+    match shown.iter().all(empty) {
         false => Some("this kernel shows no ambient set, and others are not empty".into()),
         true => unconfined(own).map(|why| format!("this kernel shows no ambient set, and {why}")),
     }
