@@ -14,7 +14,7 @@ use crate::judge::{self, Sweeps, Texts};
 use crate::kernel::{self, KernelKind};
 use crate::matrix::Matrix;
 use crate::observation::Observation;
-use crate::seccomp::{Place, is_gated};
+use crate::seccomp::is_gated;
 use crate::settings;
 use crate::stamp::sha256_hex;
 use crate::venue;
@@ -166,7 +166,7 @@ pub fn plain_profile(evidence: &Evidence) -> &str {
 /// for the sweep without marks, where the kernel's own EPERM looks like the filter's.
 fn marks(evidence: &Evidence, probes: &mut [ProbeResult]) -> SyscallLayers {
     let (raw, plain) = (&evidence.raw, plain_profile(evidence));
-    let place = Place::of(&raw.proc_version);
+    let place = kernel::place(raw, kernel::own(evidence));
     let calls = (!raw.marked_sweep.is_empty()).then(|| Calls::of(plain, place));
     let Some(Some(calls)) = calls else {
         return SyscallLayers::default();
@@ -423,7 +423,7 @@ pub(crate) fn results(
 pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
     let sweeps = Sweeps::default();
     let kernel_kind = kernel::kind(evidence);
-    let own = kernel::own_as(kernel_kind, &evidence.raw);
+    let own = kernel::own_as(kernel_kind, &evidence.raw, &evidence.runtime);
     let texts = Texts::of_run(&evidence.raw, &sweeps).on(own);
     let gate = evidence.sandbox.gate.active;
     let mut probes = results(&evidence.probes, &texts, matrix, gate);

@@ -9,6 +9,7 @@ use crate::evidence::{
 };
 use crate::facts;
 use crate::relaxation;
+use crate::seccomp::Place;
 use crate::settings::Settings;
 use crate::venue;
 use schemars::JsonSchema;
@@ -140,19 +141,31 @@ pub struct Own<'a> {
     pub kind: KernelKind,
     /// The process that runs it; empty if nobody looked.
     pub sentry: &'a SentryFacts,
+    /// The release of the host's kernel, by which an engine reads a profile.
+    pub host: &'a str,
 }
 
 /// The kernel that this evidence is about, if it is not the host's.
 pub fn own(evidence: &Evidence) -> Option<Own<'_>> {
-    own_as(kind(evidence), &evidence.raw)
+    own_as(kind(evidence), &evidence.raw, &evidence.runtime)
 }
 
 /// The same where the kind is known.
-pub fn own_as(kind: KernelKind, raw: &RawFacts) -> Option<Own<'_>> {
+pub fn own_as<'a>(kind: KernelKind, raw: &'a RawFacts, runtime: &'a Runtime) -> Option<Own<'a>> {
     kind.is_own().then_some(Own {
         kind,
         sentry: &raw.sentry,
+        host: &runtime.kernel,
     })
+}
+
+/// The place that a profile was read for: an engine goes by its host's kernel, whichever
+/// the container has.
+pub fn place(raw: &RawFacts, own: Option<Own>) -> Place {
+    match own {
+        Some(own) => Place::with_kernel(own.host),
+        None => Place::of(&raw.proc_version),
+    }
 }
 
 /// Why a control of a run with these settings cannot be run on a kernel of its own, if it

@@ -146,7 +146,7 @@ impl Bundle {
         };
         let sweeps = Sweeps::default();
         let kind = kernel::by_inspector(&raw, &recorded.runtime, &recorded.venue_facts);
-        let own = kernel::own_as(kind, &raw);
+        let own = kernel::own_as(kind, &raw, &recorded.runtime);
         let texts = Texts::of_run(&raw, &sweeps).on(own);
         let asked = &recorded.outcome.challenge.probes;
         let probes = catalogue::all()

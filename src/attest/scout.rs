@@ -17,7 +17,16 @@ use tki_evidence::request::control_nonce;
 pub const NAME: &str = "scout";
 
 /// OCI runtimes that make containers on the host's kernel.
-const SHARING: [&str; 6] = ["runc", "crun", "youki", "runj", "libcontainer", "bwrap"];
+const SHARING: [&str; 8] = [
+    "runc",
+    "crun",
+    "youki",
+    "nvidia",
+    "nvidia-container-runtime",
+    "sysbox-runc",
+    "libcontainer",
+    "bwrap",
+];
 
 /// How the names of containerd's runtimes are made; version and maker are around the name.
 const SHIM: &str = "io.containerd.";

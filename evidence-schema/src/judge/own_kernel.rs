@@ -30,11 +30,11 @@ pub fn check(
             }
             namespace(kind, own, texts)
         }
-        ("XP-FD", "descriptors") if is_three_pipes(seen) => None,
+        ("XP-FD", "descriptors") if is_three_pipes(seen) => is_unseen(own),
         ("XP-FS-REOPEN", "open(/proc/1/root/etc/shadow)")
             if is_denied_by(seen, "EACCES") && texts.status("Pid") == Some("1") =>
         {
-            None
+            is_unseen(own)
         }
         ("PR-NET-2", id) if id.starts_with("connect(") && is_denied_by(seen, "EHOSTUNREACH") => {
             unreachable(own)
@@ -55,6 +55,12 @@ fn status<'a>(sentry: &'a SentryFacts, name: &str) -> Option<&'a str> {
 /// Nobody looked at the process, and so there is no proof.
 fn unseen(own: &Own) -> String {
     format!("nobody looked at {} on the host", own.kind.process())
+}
+
+/// Why what such a kernel shows in another form is not believed: only the inspector says that
+/// it is one.
+fn is_unseen(own: &Own) -> Option<String> {
+    own.sentry.status.is_empty().then(|| unseen(own))
 }
 
 /// What keeps the process that runs the kernel from the host is not there.
@@ -221,6 +227,7 @@ mod tests {
         let own = own.then_some(Own {
             kind: KernelKind::Gvisor,
             sentry: &raw.sentry,
+            host: "6.1.0",
         });
         let texts = Texts::of_run(raw, &sweeps).on(own);
         judge(catalogue::find(id).unwrap(), seen, &texts)
@@ -433,6 +440,18 @@ mod tests {
             judged("XP-FS-REOPEN", &seen, &raw(), false).verdict,
             Verdict::Unproven
         );
+        let mut unseen = raw();
+        unseen.sentry = SentryFacts::default();
+        for (id, seen) in [
+            ("XP-FS-REOPEN", &seen[..]),
+            ("XP-FD", &[read("descriptors", "0=fifo,1=fifo,2=fifo")]),
+        ] {
+            assert_eq!(
+                judged(id, seen, &unseen, true).verdict,
+                Verdict::Unproven,
+                "{id}"
+            );
+        }
         let mut other = raw();
         other.proc_self_status = other.proc_self_status.replace("Pid:\t1", "Pid:\t2");
         assert_eq!(

@@ -6,7 +6,7 @@ use super::profile::Calls;
 use super::sweep;
 use crate::evidence::{RawFacts, Verdict};
 use crate::facts::{self, BadLine, Mount};
-use crate::kernel::Own;
+use crate::kernel::{self, Own};
 use crate::seccomp::Place;
 use crate::wire::ProbeObservation;
 use std::borrow::Cow;
@@ -85,7 +85,7 @@ impl<'a> Texts<'a> {
 
     /// What is wrong with a sweep of all system calls.
     pub fn sweep(&self, reading: &str) -> Vec<Problem> {
-        let place = Place::of(&self.raw.proc_version);
+        let place = kernel::place(self.raw, self.own);
         let mut known = self.sweeps.sweeps.borrow_mut();
         let same = |sweep: &&Sweep| {
             sweep.reading == reading

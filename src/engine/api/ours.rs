@@ -193,10 +193,10 @@ mod tests {
 
     fn ours(control: &str) -> Described {
         let name = format!("{NAME_PREFIX}{ID}{control}");
-        let role = if control.is_empty() {
-            "probe"
-        } else {
-            "control"
+        let role = match control {
+            "" => "probe",
+            "-scout" => "scout",
+            _ => "control",
         };
         let labels = [(LABEL_RUN, ID), (LABEL_ROLE, role), (LABEL_DEADLINE, "7")];
         let side = |side: &str| Mounted {
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_this_tool_makes_is_ours() {
-        for control in ["", "-network"] {
+        for control in ["", "-network", "-scout"] {
             let run = ours(control).run().unwrap();
             assert_eq!((run.id.as_str(), run.nobodys_after), (ID, 7));
             let leftover = ours(control).leftover();
