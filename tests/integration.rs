@@ -13,6 +13,8 @@ mod docker;
 mod engines;
 /// Attesting when something is wrong: each fault has its message and its code.
 mod faults;
+/// gVisor: a kernel of its own, with the engine's seccomp profile and without.
+mod gvisor;
 /// The battery as root without a sandbox, in an emulated machine: nothing there changes.
 mod harmless;
 /// The image against skopeo, umoci, BuildKit, docker load and the OCI schemas.

@@ -4,6 +4,7 @@
 use crate::controls::{self, Control};
 use crate::evidence::{ChangedSetting, ControlResult, ProbeResult, RawFacts, Verdict};
 use crate::judge::{self, Sweeps, Texts};
+use crate::kernel::{self, KernelKind, Own};
 use crate::relaxation::{self, Names, Relaxation, SAME};
 use crate::settings::{self, BindKind, Settings};
 use crate::transcript::Heard;
@@ -16,15 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn calibrate<'a>(
     probes: &mut [ProbeResult],
     controls: &'a [ControlResult],
-    run: &Settings,
+    run: &Comparable,
 ) -> Vec<Cow<'a, ControlResult>> {
-    let run = Comparable::of(run);
     let mut times: BTreeMap<&str, u32> = BTreeMap::new();
     let restated = |said: &'a ControlResult| {
         let times = times.entry(&said.control).or_default();
         *times += 1;
         match (*times > MOST_TIMES, said.holds) {
-            (false, _) => restated(said, &run),
+            (false, _) => restated(said, run),
             (true, false) => Cow::Borrowed(said),
             (true, true) => Cow::Owned(ControlResult {
                 holds: false,
@@ -36,6 +36,7 @@ pub fn calibrate<'a>(
     let flipped = flipped_by(&controls);
     for probe in probes {
         let flipping = flipped.get(probe.probe_id.as_str());
+        let flipping = flipping.filter(|_| !run.has_failed(&probe.probe_id));
         let flipping = flipping.map_or(&[][..], Vec::as_slice);
         // A set of layers that holds a smaller one shows nothing more than it.
         let within = |small: &[String], large: &[String]| {
@@ -113,8 +114,11 @@ fn restated<'a>(said: &'a ControlResult, run: &Comparable) -> Cow<'a, ControlRes
 
 /// Controls that an engine can run for a container with these settings: a limit
 /// that is not there cannot be relaxed, and not every engine can relax all.
-pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
+pub fn applicable(engine: &str, run: &Settings, kernel: KernelKind) -> Vec<&'static Control> {
     let can = |control: &&Control| {
+        if kernel::impossible(control, run, kernel).is_some() {
+            return false;
+        }
         // Without a quota there are no counters, and so no group to be shown.
         let of_quota =
             |one: &Relaxation| matches!(one, Relaxation::CpuQuota | Relaxation::CgroupWritable);
@@ -139,9 +143,83 @@ pub fn applicable(engine: &str, run: &Settings) -> Vec<&'static Control> {
 
 /// A run's own settings, in the form in which a control's are compared with them.
 #[derive(Clone, Debug)]
-pub struct Comparable(Settings);
+pub struct Comparable {
+    settings: Settings,
+    /// What did not pass in the run itself, on a kernel of its own.
+    before: Option<Before>,
+}
+
+/// Probes that did not pass in the run itself.
+#[derive(Clone, Debug, Default)]
+struct Before {
+    failed: BTreeSet<String>,
+    unproven: BTreeSet<String>,
+}
+
+/// What a control showed by what flipped in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// What it should.
+    This,
+    /// Nothing that the run did not show, too.
+    Nothing,
+    /// Something else.
+    Other,
+}
+
+impl Before {
+    /// On a kernel of its own boundaries may be missing in the run itself, and others be
+    /// kept by the kernel without a filter. There a control shows something of the probes
+    /// that passed in the run and fail in it, and of no others.
+    fn shown(&self, control: &Control, result: &ControlResult) -> Shown {
+        let concerned = |probe: &String| control.concerns(probe);
+        let new = || {
+            let flipped = result.flipped.iter();
+            flipped.filter(|probe| !self.failed.contains(*probe))
+        };
+        let may_be_unproven = |probe: &String| {
+            self.unproven.contains(probe)
+                || self.failed.contains(probe)
+                || concerned(probe)
+                || control.blinds.contains(&probe.as_str())
+                || kernel::blinds(control.name, probe)
+        };
+        match new().all(concerned) && result.unproven.iter().all(may_be_unproven) {
+            false => Shown::Other,
+            true if control.must_flip.is_empty() || new().next().is_some() => Shown::This,
+            true => Shown::Nothing,
+        }
+    }
+}
 
 impl Comparable {
+    /// The same for a run on a kernel of this kind, with these results.
+    pub fn on(self, kernel: KernelKind, probes: &[ProbeResult]) -> Self {
+        let of = |verdict: Verdict| -> BTreeSet<String> {
+            let matching = probes.iter().filter(|probe| probe.verdict == verdict);
+            matching.map(|probe| probe.probe_id.clone()).collect()
+        };
+        let before = kernel.is_own().then(|| Before {
+            failed: of(Verdict::Fail),
+            unproven: of(Verdict::Unproven),
+        });
+        Self { before, ..self }
+    }
+
+    /// A probe came to FAIL in the run itself, and so shows nothing in a control.
+    fn has_failed(&self, probe: &str) -> bool {
+        let before = self.before.as_ref();
+        before.is_some_and(|before| before.failed.contains(probe))
+    }
+
+    fn shown(&self, control: &Control, result: &ControlResult) -> Shown {
+        match &self.before {
+            Some(before) => before.shown(control, result),
+            None if control.flips(&result.flipped, &result.unproven) => Shown::This,
+            None => Shown::Other,
+        }
+    }
+
     /// The settings of a run, as the engine reported them.
     pub fn of(run: &Settings) -> Self {
         let input = run.binds.iter().find(|bind| bind.target == "/in");
@@ -153,7 +231,10 @@ impl Comparable {
             scratch: scratch.unwrap_or(SAME.scratch),
             ..SAME
         };
-        Self(relaxation::comparable(run.clone(), names))
+        Self {
+            settings: relaxation::comparable(run.clone(), names),
+            before: None,
+        }
     }
 }
 
@@ -164,7 +245,8 @@ pub fn control_problems(result: &ControlResult, run: &Comparable) -> Vec<String>
         return vec!["no such control".into()];
     };
     let mut problems = Vec::new();
-    if !control.flips(&result.flipped, &result.unproven) {
+    let shown = run.shown(control, result);
+    if shown == Shown::Other {
         problems.push(format!(
             "flipped {} instead of {}{}",
             named(&result.flipped),
@@ -191,7 +273,7 @@ pub fn control_problems(result: &ControlResult, run: &Comparable) -> Vec<String>
     if problems.is_empty() && result.changed != expected {
         problems.push("changed settings are named twice or in another order".into());
     }
-    if is_blind(control, result) {
+    if is_blind(control, result) || shown == Shown::Nothing {
         problems.push("it shows nothing".into());
     }
     problems
@@ -206,8 +288,8 @@ fn is_blind(control: &Control, result: &ControlResult) -> bool {
 /// The one thing that is wrong with a control is that it shows nothing. It does not hold
 /// then, and nothing rests on it: what it would have shown is in `not_proven`.
 pub fn only_shows_nothing(result: &ControlResult, run: &Comparable) -> bool {
-    let known = controls::find(&result.control);
-    known.is_some_and(|known| is_blind(known, result)) && control_problems(result, run).len() == 1
+    let silent = |known| is_blind(known, result) || run.shown(known, result) == Shown::Nothing;
+    controls::find(&result.control).is_some_and(silent) && control_problems(result, run).len() == 1
 }
 
 fn named(probes: &[impl AsRef<str>]) -> String {
@@ -222,13 +304,14 @@ fn named(probes: &[impl AsRef<str>]) -> String {
 /// the engine reported both.
 pub fn changed(run: &Settings, control: &Settings, names: Names) -> Vec<ChangedSetting> {
     differences(
-        &Comparable::of(run).0,
+        &Comparable::of(run).settings,
         &relaxation::comparable(control.clone(), names),
     )
 }
 
 /// The same as it should be: the control's relaxations and nothing else.
-fn expected_changes(control: &Control, Comparable(run): &Comparable) -> Vec<ChangedSetting> {
+fn expected_changes(control: &Control, run: &Comparable) -> Vec<ChangedSetting> {
+    let run = &run.settings;
     let mut relaxed = run.clone();
     for relaxation in control.relaxations {
         relaxation::relax(*relaxation, &mut relaxed, SAME);
@@ -257,7 +340,8 @@ pub struct NotPassed {
 }
 
 /// The kernel texts of a control, with the profile that stood there: `plain` is the
-/// run's, without a gate, and `label` what the engine says it gave the run's container.
+/// run's, without a gate, `label` what the engine says it gave the run's container, and `own`
+/// the run's kernel, if it is not the host's.
 pub fn texts<'a>(
     control: &Control,
     heard: &'a Heard,
@@ -265,9 +349,10 @@ pub fn texts<'a>(
     label: &'a str,
     plain: &'a str,
     sweeps: &'a Sweeps,
+    own: Option<Own<'a>>,
 ) -> Texts<'a> {
     let profile = control.profile().unwrap_or(plain);
-    let mut texts = Texts::new(&heard.raw, run, profile, sweeps);
+    let mut texts = Texts::new(&heard.raw, run, profile, sweeps).on(own);
     // Only then is it known to run beside the neighbour.
     if control.relaxations.iter().any(|one| one.joins().is_some()) {
         texts.neighbour_namespaces = &run.neighbour_namespaces;
@@ -420,7 +505,7 @@ mod tests {
             let mut run = run_settings("/run/a");
             run.env = crate::sizes::names(100_000);
             let controls = vec![said; 20_000];
-            let controls = calibrate(&mut [], &controls, &run);
+            let controls = calibrate(&mut [], &controls, &Comparable::of(&run));
             controls.iter().filter(|control| control.holds).count()
         });
         assert!(held <= 2, "{held}");
@@ -500,7 +585,7 @@ mod tests {
         .map(probe);
         let mut results: Vec<ControlResult> =
             CONTROLS.iter().map(|c| result_of(c, |_| {})).collect();
-        let shown_again = calibrate(&mut probes, &results, &run);
+        let shown_again = calibrate(&mut probes, &results, &Comparable::of(&run));
         assert!(shown_again.iter().all(|result| result.holds));
         let shown = |probe: &ProbeResult| {
             let by = probe.calibrated_by.join(" ");
@@ -523,14 +608,103 @@ mod tests {
 
         // Without the control in which one layer is enough, both have to go.
         results.retain(|result| result.control != "network");
-        calibrate(&mut probes, &results, &run);
+        calibrate(&mut probes, &results, &Comparable::of(&run));
         assert_eq!(
             shown(&probes[1]),
             row("seccomp-network", "namespace seccomp", 2)
         );
         // A control that does not hold shows nothing.
         results[1].unproven.push("XP-FD".into());
-        calibrate(&mut probes, &results, &run);
+        calibrate(&mut probes, &results, &Comparable::of(&run));
         assert_eq!(shown(&probes[1]), row("", "", 0));
+    }
+
+    /// What failed in the run itself shows nothing in a control, and what a kernel of its
+    /// own keeps without a filter need not flip.
+    #[test]
+    fn on_a_kernel_of_its_own_only_what_passed_before_counts() {
+        let matrix = crate::matrix::Matrix::rev4();
+        let (raw, sweeps) = (RawFacts::default(), Sweeps::default());
+        let texts = Texts::of_run(&raw, &sweeps);
+        let probe = |id: &str, verdict| {
+            let spec = catalogue::find(id).unwrap();
+            let path = String::new();
+            let result = crate::derive::probe_result(spec, Vec::new(), &texts, &matrix, path);
+            ProbeResult { verdict, ..result }
+        };
+        let mut probes = [
+            probe("PR-NET-1", Verdict::Pass),
+            probe("XP-ADMIN", Verdict::Pass),
+            probe("XP-FS-FLAGS", Verdict::Fail),
+            probe("XP-MEM-EXEC", Verdict::Fail),
+            probe("XP-NS-FRESH", Verdict::Unproven),
+        ];
+        let run = Comparable::of(&run_settings("/run/a"));
+        let own = run.clone().on(KernelKind::Gvisor, &probes);
+        let said = |name: &str, flipped: &[&str], unproven: &[&str]| {
+            let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
+            ControlResult {
+                flipped: list(flipped),
+                unproven: list(unproven),
+                ..result_of(controls::find(name).unwrap(), |_| {})
+            }
+        };
+        let always = ["PR-NET-1", "XP-FS-FLAGS", "XP-MEM-EXEC"];
+        let good = said("seccomp", &always, &["XP-KEYRING", "XP-NS-FRESH"]);
+        assert_eq!(control_problems(&good, &own), [""; 0]);
+        assert!(!control_problems(&good, &run).is_empty());
+        assert!(!control_problems(&good, &run.clone().on(KernelKind::Shared, &probes)).is_empty());
+        let silent = said("exec-tmpfs", &always[1..], &["XP-NS-FRESH"]);
+        assert_eq!(control_problems(&silent, &own), ["it shows nothing"]);
+        assert!(only_shows_nothing(&silent, &own));
+        for wrong in [
+            said("environment", &["PR-ENV-1", "PR-NET-1"], &[]),
+            said("environment", &["PR-ENV-1"], &["PR-NET-1"]),
+        ] {
+            assert_eq!(control_problems(&wrong, &own).len(), 1);
+            assert!(!only_shows_nothing(&wrong, &own));
+        }
+        let controls = [good, silent];
+        let again = calibrate(&mut probes, &controls, &own);
+        assert_eq!([again[0].holds, again[1].holds], [true, false]);
+        let by: Vec<usize> = probes
+            .iter()
+            .map(|probe| probe.calibrated_by.len())
+            .collect();
+        assert_eq!(by, [1, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_a_kernel_of_its_own_cannot_run_is_left_out() {
+        let by_launcher = run_settings("/run/a");
+        let mut by_engine = by_launcher.clone();
+        by_engine.binds[0] = Bind::of_engine("tki-attest-x", "/in", true);
+        let of = |run: &Settings, kind| -> Vec<&str> {
+            let controls = applicable("docker", run, kind);
+            controls.iter().map(|control| control.name).collect()
+        };
+        let names = |kind| of(&by_engine, kind);
+        let (shared, own) = (names(KernelKind::Shared), names(KernelKind::Gvisor));
+        assert!(shared.contains(&"network") && shared.contains(&"suid-file"));
+        for left in [
+            "seccomp-network",
+            "network",
+            "ipc",
+            "processes",
+            "engine-socket",
+            "suid-file",
+            "pids",
+            "memory",
+        ] {
+            assert!(!own.contains(&left), "{left}");
+        }
+        assert!(own.contains(&"seccomp") && own.contains(&"lock"));
+        let vm = names(KernelKind::Vm);
+        let more: Vec<_> = vm.iter().filter(|name| !own.contains(name)).collect();
+        assert_eq!(more, [&"new-privileges"]);
+        // What the launcher puts into its own directories needs no neighbour.
+        let own = of(&by_launcher, KernelKind::Gvisor);
+        assert!(own.contains(&"engine-socket") && own.contains(&"suid-file"));
+        assert!(!own.contains(&"network"));
     }
 }

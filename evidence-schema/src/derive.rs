@@ -11,9 +11,10 @@ use crate::evidence::{
 use crate::fields;
 use crate::judge::profile::Calls;
 use crate::judge::{self, Sweeps, Texts};
+use crate::kernel::{self, KernelKind};
 use crate::matrix::Matrix;
 use crate::observation::Observation;
-use crate::seccomp::{Place, is_gated};
+use crate::seccomp::is_gated;
 use crate::settings;
 use crate::stamp::sha256_hex;
 use crate::venue;
@@ -28,6 +29,8 @@ pub struct Derived<'a> {
     pub probes: Vec<ProbeResult>,
     /// The controls; borrowed where they already say what follows.
     pub controls: Vec<Cow<'a, ControlResult>>,
+    /// Whose kernel it was.
+    pub kernel_kind: KernelKind,
     /// What each witness says.
     pub witnesses: Witnesses,
     /// Nothing but our own image changed.
@@ -134,7 +137,7 @@ pub fn summary(probes: &[ProbeResult], with_controls: bool) -> Summary {
 /// What the run came to; `derived` holds all of it but this.
 fn status(evidence: &Evidence, derived: &Derived) -> Status {
     let disagreement = derived.witnesses.agreement.iter().any(|row| !row.agree);
-    let run = Comparable::of(&without_gate(evidence));
+    let run = Comparable::of(&without_gate(evidence)).on(derived.kernel_kind, &derived.probes);
     let is_broken =
         |control: &ControlResult| !control.holds && !calibrate::only_shows_nothing(control, &run);
     let broken_control = derived.controls.iter().any(|control| is_broken(control));
@@ -165,7 +168,7 @@ pub fn plain_profile(evidence: &Evidence) -> &str {
 /// for the sweep without marks, where the kernel's own EPERM looks like the filter's.
 fn marks(evidence: &Evidence, probes: &mut [ProbeResult]) -> SyscallLayers {
     let (raw, plain) = (&evidence.raw, plain_profile(evidence));
-    let place = Place::of(&raw.proc_version);
+    let place = kernel::place(raw, kernel::own(evidence));
     let calls = (!raw.marked_sweep.is_empty()).then(|| Calls::of(plain, place));
     let Some(Some(calls)) = calls else {
         return SyscallLayers::default();
@@ -185,6 +188,18 @@ fn marks(evidence: &Evidence, probes: &mut [ProbeResult]) -> SyscallLayers {
 
 /// The probe of a security module's label.
 const LABEL: &str = "XP-ID-LSM";
+
+/// Says of the probes that only a filter could have let pass why there is none.
+fn name_cause(evidence: &Evidence, probes: &mut [ProbeResult]) {
+    let Some(cause) = kernel::ignored_profile(evidence) else {
+        return;
+    };
+    for probe in probes {
+        if kernel::for_want_of_a_filter(&probe.probe_id, probe.verdict) {
+            probe.reasons.push(cause.to_owned());
+        }
+    }
+}
 
 /// The probe that tries every system call.
 pub const SWEEP: &str = "XP-ABI-SWEEP";
@@ -319,6 +334,7 @@ fn not_proven_by(
             evidence.venue_facts.engine_at
         ));
     }
+    lines.extend(kernel::not_proven(evidence));
     lines.extend(absent(
         &evidence.raw.outside,
         &evidence.venue,
@@ -420,19 +436,24 @@ pub(crate) fn results(
 /// Everything that follows from the recorded facts.
 pub fn derived<'a>(evidence: &'a Evidence, matrix: &Matrix) -> Derived<'a> {
     let sweeps = Sweeps::default();
-    let mut texts = Texts::of_run(&evidence.raw, &sweeps);
+    let kernel_kind = kernel::kind(evidence);
+    let own = kernel::own_as(kernel_kind, &evidence.raw, &evidence.runtime);
+    let mut texts = Texts::of_run(&evidence.raw, &sweeps).on(own);
     texts.label = &evidence.sandbox.configured.lsm;
     let gate = evidence.sandbox.gate.active;
     let mut probes = results(&evidence.probes, &texts, matrix, gate);
     let syscalls = marks(evidence, &mut probes);
-    let run = without_gate(evidence);
+    name_cause(evidence, &mut probes);
+    let run = Comparable::of(&without_gate(evidence)).on(kernel_kind, &probes);
     let controls = calibrate::calibrate(&mut probes, &evidence.controls, &run);
     let unchanged = unchanged(&evidence.inventory, &evidence.image);
     let mut derived = Derived {
+        kernel_kind,
         witnesses: witness::witnesses(
             &evidence.raw,
             &evidence.sandbox.configured,
             &evidence.witnesses.outside,
+            kernel_kind,
         ),
         unchanged,
         matrix: matrix.bind(&probes),
@@ -453,6 +474,7 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
     let Derived {
         probes,
         controls,
+        kernel_kind,
         witnesses,
         unchanged,
         matrix,
@@ -468,6 +490,7 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
         *said = derived;
     }
     evidence.controls = controls;
+    evidence.runtime.kernel_kind = kernel_kind;
     evidence.witnesses = witnesses;
     evidence.inventory.unchanged = unchanged;
     evidence.matrix = matrix;

@@ -1,6 +1,7 @@
 //! Evidence v1, the document: recorded facts first, what follows from them
 //! after. Names are fixed by the contract; see docs/evidence.md.
 
+use crate::kernel::KernelKind;
 use crate::observation::Observation;
 use crate::settings::Settings;
 use schemars::JsonSchema;
@@ -217,6 +218,9 @@ pub struct Runtime {
     pub oci_runtime: String,
     /// The engine host's kernel.
     pub kernel: String,
+    /// Whose kernel answers inside: the host's (`shared`), gVisor's (`gvisor`) or that of a
+    /// virtual machine (`vm`).
+    pub kernel_kind: KernelKind,
     /// Its architecture.
     pub arch: String,
     /// Its operating system type.
@@ -505,6 +509,8 @@ pub struct RawFacts {
     pub proc_version: String,
     /// `/proc/self/attr/current`, empty where no security module gives a label.
     pub lsm_label: String,
+    /// `/proc/sys/kernel/random/boot_id`, empty where the kernel has none.
+    pub boot_id: String,
     /// The namespaces that the inspector is in.
     pub namespaces: Vec<String>,
     /// The namespaces of the host's tool, to compare with; empty if unknown.
@@ -514,6 +520,9 @@ pub struct RawFacts {
     pub neighbour_namespaces: Vec<String>,
     /// What the host read of the container's process; empty if it could not.
     pub outside: OutsideFacts,
+    /// What the host read of the process that runs a kernel of its own for the container;
+    /// empty if the kernel is the host's, or nobody could look.
+    pub sentry: SentryFacts,
     /// The seccomp profile, as it was handed to the engine.
     pub seccomp_profile: String,
     /// The sweep of all system calls in the control `marks`, where every denial of the
@@ -579,6 +588,30 @@ impl OutsideFacts {
     pub fn lacks(&self, field: &str) -> bool {
         self.absent.iter().any(|name| name == field)
     }
+}
+
+/// Kernel texts about the process that runs a kernel of its own for the container, as the
+/// host read them: gVisor's sentry, or a virtual machine's monitor. They are about that
+/// process and not about the inspector, which the host's kernel does not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SentryFacts {
+    /// What `/proc/PID/exe` leads to; empty if the tool's user had no right to read it.
+    pub executable: String,
+    /// `/proc/PID/cmdline`, by words.
+    pub command: Vec<String>,
+    /// `/proc/PID/status`
+    pub status: String,
+    /// `/proc/PID/mountinfo`
+    pub mountinfo: String,
+    /// `/proc/PID/net/dev`
+    pub net_dev: String,
+    /// `/proc/PID/uid_map`
+    pub uid_map: String,
+    /// Its namespaces; empty if the tool's user had no right to read them.
+    pub namespaces: Vec<String>,
+    /// Limits of its cgroup, as `name=value`.
+    pub cgroup: Vec<String>,
 }
 
 /// A file beside the evidence.

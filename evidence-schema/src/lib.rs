@@ -62,6 +62,8 @@ pub mod fields;
 #[cfg(feature = "std")]
 pub mod judge;
 #[cfg(feature = "std")]
+pub mod kernel;
+#[cfg(feature = "std")]
 pub mod matrix;
 #[cfg(feature = "std")]
 pub mod policy;

@@ -489,6 +489,7 @@ fn place<'a>(raw: &'a mut RawFacts, name: &str) -> Option<Place<'a>> {
         "proc_self_cgroup" => Place::Text(&mut raw.proc_self_cgroup),
         "proc_version" => Place::Text(&mut raw.proc_version),
         "lsm_label" => Place::Text(&mut raw.lsm_label),
+        "boot_id" => Place::Text(&mut raw.boot_id),
         "namespaces" => Place::List(&mut raw.namespaces),
         _ => return None,
     })

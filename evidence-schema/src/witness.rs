@@ -3,9 +3,12 @@
 //! A configuration that nobody looked at from inside is a claim; a reading that
 //! the configuration contradicts is a bug or a lie. Only both together count.
 
-use crate::evidence::{Agreement, NamedFact, OutsideFacts, RawFacts, Witness, Witnesses};
+use crate::evidence::{
+    Agreement, NamedFact, OutsideFacts, RawFacts, SentryFacts, Witness, Witnesses,
+};
 use crate::facts;
 use crate::judge::label_parts;
+use crate::kernel::{self, KernelKind};
 use crate::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,8 +80,8 @@ pub fn configured(settings: &Settings) -> Vec<NamedFact> {
 }
 
 /// What the inspector's kernel texts say.
-pub fn inside(raw: &RawFacts) -> Vec<NamedFact> {
-    let mut seen = Vec::new();
+pub fn inside(raw: &RawFacts, kind: KernelKind) -> Vec<NamedFact> {
+    let mut seen = vec![fact("kernel", kind.name())];
     seen.extend(from_net_dev(&raw.proc_net_dev));
     seen.extend(from_mounts(&raw.mountinfo));
     seen.extend(from_status(&raw.proc_self_status, "", ""));
@@ -97,11 +100,22 @@ pub fn outside(texts: &OutsideFacts) -> Vec<NamedFact> {
     seen.extend(from_limits(&texts.limits));
     seen.extend(from_namespaces(&texts.namespaces));
     seen.extend(from_label(&texts.lsm_label));
-    for entry in &texts.cgroup {
-        if let Some((name, value)) = entry.split_once('=') {
-            seen.push(fact(&format!("limit.{name}"), value));
-        }
+    seen.extend(from_groups(&texts.cgroup));
+    seen
+}
+
+/// What the host read of the process that runs a kernel of its own. Its facts are not the
+/// container's, and have names of their own; but the limits of its control group are the
+/// container's, too.
+pub fn sentry(texts: &SentryFacts) -> Vec<NamedFact> {
+    let mut seen = Vec::new();
+    seen.extend(from_net_dev(&texts.net_dev));
+    seen.extend(from_status(&texts.status, "", ""));
+    seen.extend(from_namespaces(&texts.namespaces));
+    for fact in &mut seen {
+        fact.name = format!("sentry.{}", fact.name);
     }
+    seen.extend(from_groups(&texts.cgroup));
     seen
 }
 
@@ -111,6 +125,14 @@ fn from_label(text: &str) -> Option<NamedFact> {
         "" => None,
         name => Some(fact("lsm", name)),
     }
+}
+
+fn from_groups(limits: &[String]) -> impl Iterator<Item = NamedFact> {
+    let named = |entry: &String| {
+        let (name, value) = entry.split_once('=')?;
+        Some(fact(&format!("limit.{name}"), value))
+    };
+    limits.iter().filter_map(named)
 }
 
 fn from_net_dev(text: &str) -> Option<NamedFact> {
@@ -261,18 +283,29 @@ pub fn agreement(inside: &Witness, outside: &Witness, configured: &Witness) -> V
 }
 
 /// All witnesses of a run, their facts derived from what was recorded.
-/// `outside` says whether the host could look, and where.
-pub fn witnesses(raw: &RawFacts, configured_settings: &Settings, outside: &Witness) -> Witnesses {
+/// `outside` says whether the host could look, and where; `kind` whose kernel the inspector
+/// saw.
+pub fn witnesses(
+    raw: &RawFacts,
+    configured_settings: &Settings,
+    outside: &Witness,
+    kind: KernelKind,
+) -> Witnesses {
     let inside = Witness {
         available: true,
         source: "the inspector, from /proc inside the container".into(),
-        facts: inside(raw),
+        facts: inside(raw, kind),
     };
     let outside = Witness {
         available: outside.available,
         source: outside.source.clone(),
         facts: if outside.available {
-            self::outside(&raw.outside)
+            let kernel = kernel::by_host(raw).map(|kind| fact("kernel", kind.name()));
+            let seen = match raw.sentry == SentryFacts::default() {
+                true => self::outside(&raw.outside),
+                false => sentry(&raw.sentry),
+            };
+            kernel.into_iter().chain(seen).collect()
         } else {
             Vec::new()
         },

@@ -37,6 +37,7 @@ const TEXTS: &[(&str, &CStr)] = &[
     ("proc_self_cgroup", c"/proc/self/cgroup"),
     ("proc_version", c"/proc/version"),
     ("lsm_label", c"/proc/self/attr/current"),
+    ("boot_id", c"/proc/sys/kernel/random/boot_id"),
 ];
 
 /// Runs the whole conversation and returns the exit status. The challenge comes

@@ -1,6 +1,6 @@
 //! What is worth knowing about the place and is never judged.
 
-use crate::io;
+use crate::{io, sys};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -82,6 +82,7 @@ pub fn descriptors() -> String {
             "/dev/null" => "null",
             target if target.starts_with("pipe:") => "pipe",
             target if target.starts_with("socket:") => "socket",
+            _ if is_fifo(&name) => "fifo",
             _ => "other",
         };
         found.push((name.parse().unwrap_or(u32::MAX), kind));
@@ -92,6 +93,14 @@ pub fn descriptors() -> String {
         .map(|(n, kind)| format!("{n}={kind}"))
         .collect();
     entries.join(",")
+}
+
+/// A descriptor is a pipe, whatever its link is called.
+fn is_fifo(name: &str) -> bool {
+    const S_IFMT: u32 = 0o170000;
+    const S_IFIFO: u32 = 0o010000;
+    let stat = name.parse().ok().map(sys::stat_descriptor);
+    stat.is_some_and(|stat| stat.is_ok_and(|stat| stat.mode & S_IFMT == S_IFIFO))
 }
 
 /// The namespaces that the inspector is in, one a line.

@@ -281,15 +281,25 @@ pub struct Stat {
 /// What is at a path, without following a symlink.
 pub fn stat(path: &CStr) -> Result<Stat> {
     const AT_SYMLINK_NOFOLLOW: usize = 0x100;
+    stat_at(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW)
+}
+
+/// What a descriptor is of.
+pub fn stat_descriptor(fd: i32) -> Result<Stat> {
+    const AT_EMPTY_PATH: usize = 0x1000;
+    stat_at(fd as usize, c"", AT_EMPTY_PATH)
+}
+
+fn stat_at(folder: usize, path: &CStr, flags: usize) -> Result<Stat> {
     // struct stat of x86-64 has 144 bytes: st_dev, st_ino, st_mode at 24, st_rdev at 40,
     // st_size at 48.
     let mut stat = [0u8; 144];
     call!(
         nr::NEWFSTATAT,
-        AT_FDCWD,
+        folder,
         text(path),
         stat.as_mut_ptr() as usize,
-        AT_SYMLINK_NOFOLLOW
+        flags
     )?;
     let word = |at: usize| {
         let mut word = [0; 8];

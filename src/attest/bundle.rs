@@ -3,6 +3,7 @@
 use crate::attest::container::Outcome;
 use crate::attest::controls::ControlOutcome;
 use crate::attest::neighbour::Known;
+use crate::attest::outside::View;
 use crate::clock;
 use crate::failure::Failure;
 use crate::files::{self, Folder, Stage};
@@ -17,10 +18,11 @@ use tki_evidence::controls::Relaxation;
 use tki_evidence::derive;
 use tki_evidence::evidence::{
     Artifact, ControlResult, Evidence, ImageIdentity, Inventory, OutsideFacts, ProbeResult,
-    RawFacts, RequestBinding, Runtime, SCHEMA, Sandbox, Status, Summary, SyscallLayers, Tool,
-    VenueFacts, Verdict, Witness,
+    RawFacts, RequestBinding, Runtime, SCHEMA, Sandbox, SentryFacts, Status, Summary,
+    SyscallLayers, Tool, VenueFacts, Verdict, Witness,
 };
 use tki_evidence::judge::{Sweeps, Texts};
+use tki_evidence::kernel;
 use tki_evidence::matrix::Matrix;
 use tki_evidence::relaxation::Names;
 use tki_evidence::seccomp;
@@ -107,23 +109,28 @@ impl Bundle {
         let heard = &recorded.outcome.heard;
         let elapsed_us = heard.elapsed_us;
         let mut artifacts = raw_artifacts(&recorded);
-        let (outside, outside_facts) = match recorded.outcome.outside.clone() {
-            Ok(facts) => (
-                Witness {
+        let (outside, view) = match recorded.outcome.outside.clone() {
+            Ok(view) => {
+                let source = view.source().into();
+                let witness = Witness {
                     available: true,
-                    source: "the host, from /proc of the container's first process".into(),
+                    source,
                     facts: Vec::new(),
-                },
-                facts,
-            ),
+                };
+                (witness, view)
+            }
             Err(why) => (
                 Witness {
                     available: false,
                     source: why,
                     facts: Vec::new(),
                 },
-                OutsideFacts::default(),
+                View::First(OutsideFacts::default()),
             ),
+        };
+        let (outside_facts, sentry) = match view {
+            View::First(facts) => (facts, SentryFacts::default()),
+            View::Sentry(facts) => (OutsideFacts::default(), facts),
         };
         let raw = RawFacts {
             host_namespaces: recorded.host_namespaces.clone(),
@@ -132,13 +139,16 @@ impl Bundle {
                 None => Vec::new(),
             },
             outside: outside_facts,
+            sentry,
             seccomp_profile: recorded.seccomp.text.clone(),
             marked_sweep: marked_sweep(&recorded.controls),
             ..heard.raw.clone()
         };
         let sweeps = Sweeps::default();
         let label = recorded.sandbox.configured.lsm.as_str();
-        let mut texts = Texts::of_run(&raw, &sweeps);
+        let kind = kernel::by_inspector(&raw, &recorded.runtime, &recorded.venue_facts);
+        let own = kernel::own_as(kind, &raw, &recorded.runtime);
+        let mut texts = Texts::of_run(&raw, &sweeps).on(own);
         texts.label = label;
         let asked = &recorded.outcome.challenge.probes;
         let probes = catalogue::all()
@@ -171,7 +181,8 @@ impl Bundle {
                     file: &outcome.challenge.host_canary,
                     marked: &marked,
                 };
-                let texts = calibrate::texts(control, &outcome.heard, &raw, label, plain, &sweeps);
+                let texts =
+                    calibrate::texts(control, &outcome.heard, &raw, label, plain, &sweeps, own);
                 let NotPassed { flipped, unproven } =
                     calibrate::not_passed(control, &outcome.heard, &texts);
                 ControlResult {
@@ -206,7 +217,7 @@ impl Bundle {
             seccomp_sha256: recorded.seccomp.sha256,
             seccomp_profile: recorded.seccomp.name,
             runtime: recorded.runtime,
-            witnesses: witness::witnesses(&raw, &recorded.sandbox.configured, &outside),
+            witnesses: witness::witnesses(&raw, &recorded.sandbox.configured, &outside, kind),
             sandbox: recorded.sandbox,
             inventory: recorded.inventory,
             probes,

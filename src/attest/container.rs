@@ -4,7 +4,8 @@ use crate::attest::first::{First, Marks};
 use crate::attest::interface;
 use crate::attest::janitor::Janitor;
 use crate::attest::neighbour;
-use crate::attest::outside;
+use crate::attest::outside::{self, View};
+use crate::attest::scout;
 use crate::attest::scratch;
 use crate::attest::sides::{Maker, Sides};
 use crate::described::names::{self, NAME_PREFIX};
@@ -21,8 +22,9 @@ use crate::sandbox::{relax, settings};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tki_evidence::controls::Relaxation;
-use tki_evidence::evidence::{GateReport, OutBacking, OutsideFacts};
+use tki_evidence::evidence::{GateReport, OutBacking};
 use tki_evidence::judge::{Sweeps, Texts};
+use tki_evidence::kernel::KernelKind;
 use tki_evidence::observation::Phase;
 use tki_evidence::seccomp::{gated, marked};
 use tki_evidence::settings::Settings;
@@ -65,6 +67,8 @@ pub struct Job<'a> {
     pub cpus: i64,
     /// Limits that the engine cannot set.
     pub lacks: &'a [&'static str],
+    /// Whose kernel it is known to have.
+    pub kernel: KernelKind,
     /// Why the engine is taken for another machine's, if it is.
     pub elsewhere: Option<&'a str>,
     /// Probes to run.
@@ -100,7 +104,7 @@ pub struct Outcome {
     /// The container whose network it could have joined.
     pub neighbour: String,
     /// What the host saw of it, or why it could not look.
-    pub outside: Result<OutsideFacts, String>,
+    pub outside: Result<View, String>,
     /// What the exec gate did.
     pub gate: GateReport,
     /// What the engine said when it refused the gate, and then launched the same container
@@ -168,7 +172,7 @@ fn attempt(
         Some(control) => format!("{}-{control}", job.run_id),
     };
     let limits = relax::limits(job.relaxations, job.profile.limits);
-    let input = match has_own_input(job.relaxations) {
+    let input = match has_own_input(job) {
         true => &name,
         false => job.run_id,
     };
@@ -303,15 +307,15 @@ fn seccomp(job: &Job) -> Result<String, Failure> {
     }
 }
 
-/// It can write to /in, or finds something else there. All others see the same, and change
-/// nothing.
-fn has_own_input(relaxations: &[Relaxation]) -> bool {
+/// It can write to /in, or finds something else there, or comes before the run itself. All
+/// others see the same, and change nothing.
+fn has_own_input(job: &Job) -> bool {
     let others = [
         Relaxation::InWritable,
         Relaxation::DecoySocket,
         Relaxation::SuidDecoy,
     ];
-    relaxations.iter().any(|one| others.contains(one))
+    scout::is_one(job) || job.relaxations.iter().any(|one| others.contains(one))
 }
 
 /// What the inspector is told to be: process 1 with one thread, or a guest among a
@@ -330,7 +334,7 @@ fn errand(relaxations: &[Relaxation]) -> &'static str {
 fn volumes(job: &Job, sides: &Sides) -> Vec<Volume> {
     let is_made = match job.control {
         None => true,
-        Some(control) => has_own_input(job.relaxations) && !neighbour::fills(control),
+        Some(control) => has_own_input(job) && !neighbour::fills(control),
     };
     let made = sides.volume().filter(|_| is_made);
     let volume = |name| Volume {
@@ -341,7 +345,11 @@ fn volumes(job: &Job, sides: &Sides) -> Vec<Volume> {
 }
 
 fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Sides) -> Launch {
-    let role = job.control.map_or("probe", |_| "control");
+    let role = match job.control {
+        None => "probe",
+        Some(_) if scout::is_one(job) => scout::NAME,
+        Some(_) => "control",
+    };
     Launch {
         name: format!("{NAME_PREFIX}{name}"),
         labels: names::labels(job.run_id, role, job.nobodys_after),
@@ -362,7 +370,7 @@ fn launch(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Si
     }
 }
 
-type Talk = (Challenge, Configured, Heard, Result<OutsideFacts, String>);
+type Talk = (Challenge, Configured, Heard, Result<View, String>);
 
 /// The conversation with the inspector, from its greeting to its end.
 fn talk(
@@ -391,7 +399,7 @@ fn talk(
     let outside = match job.control {
         None => match job.elsewhere {
             Some(why) => Err(why.to_owned()),
-            None => First::find(&configured, &marks).and_then(|first| outside::look(&first)),
+            None => outside::view(&configured, &marks),
         },
         Some(_) => Err("controls are not looked at".into()),
     };
@@ -462,6 +470,9 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
     let limits = &job.profile.limits;
     let left = job.deadline.saturating_duration_since(Instant::now());
     let positive = |value: i64| u32::try_from(value).unwrap_or(0);
+    // What uses these up inside is the kernel's own on the host: it would end, and the
+    // inspector with it.
+    let is_fatal = job.kernel.is_own();
     Challenge {
         protocol: PROTOCOL,
         nonce: job.nonce.clone(),
@@ -473,8 +484,14 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
         env_canary: job.canary_variable.into(),
         host_canary: job.canary_file.to_string_lossy().into_owned(),
         limits: Limits {
-            pids: positive(limits.pids),
-            memory_bytes: u64::try_from(limits.memory_bytes).unwrap_or(0),
+            pids: match is_fatal {
+                true => 0,
+                false => positive(limits.pids),
+            },
+            memory_bytes: match is_fatal {
+                true => 0,
+                false => u64::try_from(limits.memory_bytes).unwrap_or(0),
+            },
             // A plain directory of the host has no size of its own.
             out_bytes: if sides.backing().kind == "tmpfs" {
                 limits.out_bytes

@@ -40,6 +40,11 @@ impl Marks {
             has_groups: !limits.iter().all(|limit| lacks.contains(limit)),
         }
     }
+
+    /// The engine makes control groups for its containers.
+    pub fn has_groups(&self) -> bool {
+        self.has_groups
+    }
 }
 
 /// What a container of ours sees as /in.
@@ -216,7 +221,7 @@ fn gone() -> Error {
 
 /// One of the groups in a `/proc/PID/cgroup` is called by this name, as engines and systemd
 /// do: `NAME`, `libpod-NAME`, `docker-NAME.scope`.
-fn is_in(membership: &str, name: &str) -> bool {
+pub fn is_in(membership: &str, name: &str) -> bool {
     let paths = membership
         .lines()
         .filter_map(|line| line.splitn(3, ':').nth(2));

@@ -2,19 +2,97 @@
 //! what the kernel says about the container's first process. Some of it the kernel shows to
 //! root alone, or to the user whose engine it is. For others that is absent, and said to be.
 
-use crate::attest::first::First;
+use crate::attest::first::{First, Marks};
+use crate::attest::sentry::Sentry;
 use crate::attest::visitor;
-use crate::engine::group_limits;
+use crate::engine::{Configured, group_limits};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
-use tki_evidence::evidence::OutsideFacts;
+use tki_evidence::evidence::{OutsideFacts, SentryFacts};
 
 /// Kinds of namespaces.
 const KINDS: &[&str] = &["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
 
+/// What the host saw of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Its first process, which is the inspector.
+    First(OutsideFacts),
+    /// The process that runs a kernel of its own for it.
+    Sentry(SentryFacts),
+}
+
+impl View {
+    /// Where it comes from, as evidence has it.
+    pub fn source(&self) -> &'static str {
+        match self {
+            Self::First(_) => "the host, from /proc of the container's first process",
+            Self::Sentry(_) => {
+                "the host, from /proc of the process that runs the container's own kernel"
+            }
+        }
+    }
+}
+
+/// The process behind the container that the engine names: what the host sees of it, or why
+/// it could not look.
+pub fn view(configured: &Configured, marks: &Marks) -> Result<View, String> {
+    match First::find(configured, marks) {
+        Ok(first) => look(&first).map(View::First),
+        // Where the kernel is not the host's, another process is in its place.
+        Err(why) => match Sentry::find(configured, marks) {
+            Some(sentry) => look_at_sentry(&sentry).map(View::Sentry),
+            None => Err(why),
+        },
+    }
+}
+
+/// What the host saw of the process that runs a kernel.
+fn look_at_sentry(sentry: &Sentry) -> Result<SentryFacts, String> {
+    let proc = sentry.folder();
+    let read = |name: &str| {
+        let read = bounded(&proc.join(name), MOST_TEXT);
+        let text = read.map_err(|error| format!("{name}: {error}"))?;
+        String::from_utf8(text).map_err(|_| format!("{name}: not text"))
+    };
+    let mut rights = Rights {
+        is_root: rustix::process::geteuid().is_root(),
+        absent: Vec::new(),
+    };
+    let facts = SentryFacts {
+        executable: sentry.executable.clone(),
+        command: sentry.command.clone(),
+        status: read("status")?,
+        mountinfo: read("mountinfo")?,
+        net_dev: read("net/dev")?,
+        uid_map: read("uid_map")?,
+        namespaces: rights.had(namespaces(&proc), OutsideFacts::NAMESPACES)?,
+        cgroup: cgroup_limits(&read("cgroup")?),
+    };
+    match sentry.is_there() {
+        true => Ok(facts),
+        false => Err("the process that runs the container's kernel ended meanwhile".into()),
+    }
+}
+
+/// The longest text about a process that is kept.
+const MOST_TEXT: u64 = 256 * 1024;
+
+/// A text about a process, which may be as long as that process likes.
+pub fn bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    fs::File::open(path)?
+        .take(most + 1)
+        .read_to_end(&mut text)?;
+    match text.len() as u64 > most {
+        true => Err(io::Error::other("too long")),
+        false => Ok(text),
+    }
+}
+
 /// What the host saw, or why it could not look.
-pub fn look(first: &First) -> Result<OutsideFacts, String> {
+fn look(first: &First) -> Result<OutsideFacts, String> {
     let proc = first.folder();
     let read = |name: &str| {
         fs::read_to_string(proc.join(name)).map_err(|error| format!("{name}: {error}"))

@@ -9,7 +9,7 @@ use crate::attest::neighbour::{self, Beside};
 use crate::attest::sides::Maker;
 use crate::attest::venue::Proofs;
 use crate::attest::whereabouts::Whereabouts;
-use crate::attest::{controls, outside, venue};
+use crate::attest::{controls, outside, scout, venue};
 use crate::clock;
 use crate::described::names::{self, NAME_PREFIX};
 use crate::engine::gate::GateChoice;
@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use tki_evidence::calibrate;
 use tki_evidence::catalogue;
 use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Runtime, Sandbox, Tool};
+use tki_evidence::kernel::{self, KernelKind};
 use tki_evidence::stamp::{hex, sha256_hex};
 use tki_evidence::venue::VenueRules;
 
@@ -45,6 +46,8 @@ pub struct Plan<'a> {
     pub proofs: &'a Proofs,
     /// The sandbox.
     pub profile: &'a Profile,
+    /// Limits of it that somebody chose, by name.
+    pub chosen: &'a [String],
     /// The image.
     pub image: &'a Image,
     /// When everything, the controls included, must have ended.
@@ -150,6 +153,15 @@ pub fn attest(
     profile.limits.out_bytes = profile.limits.out_bytes.next_multiple_of(PAGE);
     profile.limits.cpu_millis = profile.limits.cpu_millis.min(facts.cpus * 750);
     profile.limits.nproc = profile.limits.nproc.min(most_processes(&facts.runtime));
+    // For a kernel of its own, and to find out whether it is one.
+    let roomy = Profile {
+        limits: scout::roomy(profile.limits, plan.chosen),
+        ..profile.clone()
+    };
+    let for_scout = Profile {
+        limits: scout::roomy(profile.limits, &[]),
+        ..profile.clone()
+    };
     let known_as = memory::key(&facts, plan.runtime);
     let untried = plan
         .memory
@@ -165,7 +177,7 @@ pub fn attest(
         false => Maker::Launcher(String::new()),
     };
     let instead = OnceCell::new();
-    let job = |maker| Job {
+    let job = |maker, profile, kernel| Job {
         run_id: &run_id,
         control: None,
         relaxations: &[],
@@ -177,10 +189,11 @@ pub fn attest(
         janitor: plan.janitor,
         maker,
         neighbour: "",
-        profile: &profile,
+        profile,
         swap_limit: facts.swap_limit,
         cpus: facts.cpus,
         lacks: &facts.lacks,
+        kernel,
         elsewhere: whereabouts.elsewhere(),
         probes: catalogue::required(plan.controls || plan.limits)
             .map(|probe| probe.id.into())
@@ -191,15 +204,54 @@ pub fn attest(
         canary_variable: &canaries.variable,
         nonce: nonce.clone(),
     };
+    // What an engine cannot make, this tool can, where it has the right.
+    let is_here = whereabouts.elsewhere().is_none();
+    let other_maker = |failure: &Failure| {
+        (failure.code == container::NO_VOLUMES && is_here).then(|| {
+            let why = printable(&failure.message, 300);
+            instead.get_or_init(|| Maker::Launcher(why))
+        })
+    };
+    let kernel_of =
+        |outcome: &Outcome| kernel::by_inspector(&outcome.heard.raw, &facts.runtime, &venue_facts);
     let wanted = |outcome: &Outcome| match plan.controls {
-        true => calibrate::applicable(&facts.runtime.engine, &outcome.configured.settings),
+        true => calibrate::applicable(
+            &facts.runtime.engine,
+            &outcome.configured.settings,
+            kernel_of(outcome),
+        ),
         false => Vec::new(),
     };
     let mut observe = || {
-        if whereabouts.elsewhere().is_some() {
+        let (mut kernel, mut maker) = (KernelKind::Shared, &by_engine);
+        if scout::is_needed(plan.runtime, &facts.runtime.oci_runtime) {
+            let mut look = |maker| {
+                let job = job(maker, &for_scout, KernelKind::Shared);
+                scout::look(engine.as_mut(), &job, &facts.runtime, &venue_facts)
+            };
+            kernel = match look(maker) {
+                Err(failure) => {
+                    let Some(other) = other_maker(&failure) else {
+                        return Err(failure);
+                    };
+                    progress.note(&failure.message);
+                    maker = other;
+                    look(maker)?
+                }
+                Ok(kernel) => kernel,
+            };
+        }
+        let limits = match kernel.is_own() {
+            true => &roomy,
+            false => &profile,
+        };
+        if kernel.is_own() {
+            progress.note(&scout::note(kernel, &limits.limits));
+        }
+        if !is_here && !kernel.is_own() {
             // The host's namespaces cannot be seen. The container's are held against those of a
             // neighbour, which is there before it.
-            let job = job(&by_engine);
+            let job = job(maker, limits, kernel);
             let work = |beside: &Beside| {
                 beside.wait().as_ref().ok_or_else(neighbour::missing)?;
                 let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
@@ -213,20 +265,21 @@ pub fn attest(
             let ((outcome, controls), neighbour) = neighbour::beside(connect, &job, true, work)?;
             Ok((outcome, controls, neighbour))
         } else {
-            let first = container::run(engine.as_mut(), &job(&by_engine), Some(&mut *progress));
+            let first = job(maker, limits, kernel);
+            let first = container::run(engine.as_mut(), &first, Some(&mut *progress));
             let (maker, outcome) = match first {
-                // What an engine cannot make, this tool can, where it has the right.
-                Err(failure) if failure.code == container::NO_VOLUMES => {
+                Err(failure) => {
+                    let Some(maker) = other_maker(&failure) else {
+                        return Err(failure);
+                    };
                     progress.note(&failure.message);
-                    let why = printable(&failure.message, 300);
-                    let maker = instead.get_or_init(|| Maker::Launcher(why));
-                    let outcome =
-                        container::run(engine.as_mut(), &job(maker), Some(&mut *progress))?;
+                    let job = job(maker, limits, kernel);
+                    let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
                     (maker, outcome)
                 }
-                other => (&by_engine, other?),
+                Ok(outcome) => (maker, outcome),
             };
-            let (job, wanted) = (job(maker), wanted(&outcome));
+            let (job, wanted) = (job(maker, limits, kernel), wanted(&outcome));
             if plan.controls {
                 progress.stage("controls");
             }

@@ -90,6 +90,7 @@ fn names(modules: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use tki_evidence::evidence::Runtime;
+    use tki_evidence::kernel::KernelKind;
 
     #[test]
     fn modules_are_listed_by_name() {
@@ -106,6 +107,7 @@ mod tests {
                 engine_version: String::new(),
                 api_version: String::new(),
                 oci_runtime: String::new(),
+                kernel_kind: KernelKind::Shared,
                 kernel: "6.1".into(),
                 arch: String::new(),
                 os: String::new(),

@@ -195,6 +195,7 @@ impl Looking {
             venue_rules: VenueRules::built_in(),
             proofs: &Proofs::default(),
             profile: &profile,
+            chosen: &[],
             image: &image,
             deadline,
             controls: false,

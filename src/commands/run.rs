@@ -64,13 +64,12 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
 }
 
 fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
-    let profile = Profile {
-        seccomp: Seccomp::resolve(&args.seccomp)?,
-        limits: match &args.profile {
-            Some(file) => Limits::read(file)?,
-            None => Limits::default(),
-        },
+    let seccomp = Seccomp::resolve(&args.seccomp)?;
+    let (limits, chosen) = match &args.profile {
+        Some(file) => Limits::read_chosen(file)?,
+        None => (Limits::default(), Vec::new()),
     };
+    let profile = Profile { seccomp, limits };
     let venue_rules = venue::rules(args.venue_rules.as_deref())?;
     let proofs = Proofs::read(
         args.platform_proof.as_deref(),
@@ -85,6 +84,7 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     let job = Job {
         args,
         profile,
+        chosen,
         venue_rules,
         proofs,
         key,
@@ -118,6 +118,8 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
 struct Job<'a> {
     args: &'a RunArgs,
     profile: Profile,
+    /// Limits that somebody chose, by name.
+    chosen: Vec<String>,
     venue_rules: VenueRules,
     proofs: Proofs,
     key: Option<Key>,
@@ -244,6 +246,7 @@ fn on_one(
         venue_rules: &job.venue_rules,
         proofs: &job.proofs,
         profile,
+        chosen: &job.chosen,
         image: &image,
         deadline,
         controls: controls == Controls::Safe,

@@ -76,6 +76,7 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
                 venue_rules: VenueRules::built_in(),
                 proofs: &Proofs::default(),
                 profile: &profile,
+                chosen: &[],
                 image: &image,
                 deadline: Instant::now() + args.engine.timeout,
                 controls: false,

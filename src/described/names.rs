@@ -8,7 +8,7 @@ pub const NAME_PREFIX: &str = "tki-attest-";
 pub const INSPECTOR: &str = "tki-inspector";
 /// The label that every container of ours carries, with the run's id.
 pub const LABEL_RUN: &str = "dev.tki.attest.run";
-/// `probe` or `control`.
+/// `probe`, `control`, `neighbour` or `scout`.
 pub const LABEL_ROLE: &str = "dev.tki.attest.role";
 /// Unix time after which `clean` may remove the container.
 pub const LABEL_DEADLINE: &str = "dev.tki.attest.deadline";

@@ -8,6 +8,7 @@ use std::path::Path;
 use tki_evidence::calibrate::{Comparable, control_problems};
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, Status, Summary, Verdict};
+use tki_evidence::kernel;
 use tki_evidence::settings::shortfalls;
 use tki_evidence::venue;
 
@@ -112,12 +113,13 @@ pub fn details(evidence: &Evidence, elapsed_us: u64, paint: Paint) -> String {
         (
             "engine",
             format!(
-                "{} {} (API {}, {}), kernel {}, cgroup v{}",
+                "{} {} (API {}, {}), kernel {} ({}), cgroup v{}",
                 runtime.engine,
                 runtime.engine_version,
                 runtime.api_version,
                 runtime.oci_runtime,
                 runtime.kernel,
+                runtime.kernel_kind.name(),
                 runtime.cgroup_version
             ),
         ),
@@ -211,7 +213,20 @@ pub fn conclusion(evidence: &Evidence, path: &Path, paint: Paint) -> String {
             said(&row.configured)
         );
     }
-    let run = Comparable::of(&derive::without_gate(evidence));
+    if let Some(cause) = kernel::ignored_profile(evidence) {
+        let _ = writeln!(out, "{} {cause}", paint.bad("seccomp:"));
+    }
+    if evidence.runtime.kernel_kind.is_own() {
+        let _ = writeln!(
+            out,
+            "{} the container has one of its own ({}); what the host saw is of {}",
+            paint.doubt("kernel:"),
+            evidence.runtime.kernel_kind.name(),
+            evidence.runtime.kernel_kind.process()
+        );
+    }
+    let run = Comparable::of(&derive::without_gate(evidence))
+        .on(evidence.runtime.kernel_kind, &evidence.probes);
     for control in evidence.controls.iter().filter(|control| !control.holds) {
         for problem in control_problems(control, &run) {
             let _ = writeln!(

@@ -83,6 +83,11 @@ impl Limits {
 
     /// Reads the limits of a profile file (TOML).
     pub fn read(path: &Path) -> Result<Self, Failure> {
+        Self::read_chosen(path).map(|(limits, _)| limits)
+    }
+
+    /// The same, with the names of those that the file sets.
+    pub fn read_chosen(path: &Path) -> Result<(Self, Vec<String>), Failure> {
         let shown = path.display();
         let unreadable = |why: String| {
             Failure::usage(
@@ -94,7 +99,8 @@ impl Limits {
         let bytes = crate::files::read_bounded(path, MAX_PROFILE)
             .map_err(|error| unreadable(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| unreadable("not UTF-8".into()))?;
-        Self::parse(&text).map_err(unreadable)
+        let limits = Self::parse(&text).map_err(unreadable)?;
+        Ok((limits, chosen(&text)))
     }
 
     /// The limits in the text of a profile file, or what is wrong with it.
@@ -132,6 +138,13 @@ impl Limits {
     }
 }
 
+/// The names of the limits that the text of a profile file sets.
+fn chosen(text: &str) -> Vec<String> {
+    let file: toml::Table = toml::from_str(text).unwrap_or_default();
+    let limits = file.get("limits").and_then(toml::Value::as_table);
+    limits.map_or_else(Vec::new, |limits| limits.keys().cloned().collect())
+}
+
 fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -155,6 +168,17 @@ mod tests {
         let limits = read("[limits]\nout_bytes = 4096\n").unwrap();
         assert_eq!(limits.out_bytes, 4096);
         assert_eq!(limits.pids, Limits::default().pids);
+    }
+
+    #[test]
+    fn what_a_file_sets_is_known() {
+        assert_eq!(
+            chosen("[limits]\nnofile = 64\npids = 32\n"),
+            ["nofile", "pids"]
+        );
+        for text in ["", "[limits]\n", "limits = 7\n", "[limits\n"] {
+            assert_eq!(chosen(text), [""; 0], "{text}");
+        }
     }
 
     #[test]

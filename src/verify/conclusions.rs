@@ -14,7 +14,8 @@ use tki_evidence::venue::{self, VenueRules};
 /// controls' own conversations.
 pub fn controls(checks: &mut Checks, evidence: &Evidence, conversations: Option<(&Loaded, Run)>) {
     let settings = derive::without_gate(evidence);
-    let run = Comparable::of(&settings);
+    let kernel = evidence.runtime.kernel_kind;
+    let run = Comparable::of(&settings).on(kernel, &evidence.probes);
     // That a control holds was derived again before; said otherwise, it is looked at.
     let derived = checks.all_ok(&["EV-DERIVED"]);
     let doubtful = |control: &&ControlResult| !(derived && control.holds);
@@ -32,7 +33,7 @@ pub fn controls(checks: &mut Checks, evidence: &Evidence, conversations: Option<
         .controls
         .iter()
         .map(|control| control.control.as_str());
-    let applicable = calibrate::applicable(&evidence.runtime.engine, &settings);
+    let applicable = calibrate::applicable(&evidence.runtime.engine, &settings, kernel);
     let complete = names.eq(applicable.iter().map(|control| control.name));
     let (outcome, got) = if evidence.controls.is_empty() {
         (Outcome::NotChecked, "no controls were run".to_owned())

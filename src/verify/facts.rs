@@ -215,6 +215,10 @@ fn first_difference(said: &Evidence, derived: &Derived) -> Option<String> {
                 .iter()
                 .all(|c| matches!(c, Cow::Borrowed(_))),
         ),
+        (
+            "kernel_kind",
+            said.runtime.kernel_kind == derived.kernel_kind,
+        ),
         ("witnesses", said.witnesses == derived.witnesses),
         ("inventory", said.inventory.unchanged == derived.unchanged),
         ("matrix", said.matrix == derived.matrix),

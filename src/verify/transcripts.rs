@@ -9,6 +9,7 @@ use tki_evidence::controls::{self, Relaxation};
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, RawFacts};
 use tki_evidence::judge::{Sweeps, Texts};
+use tki_evidence::kernel;
 use tki_evidence::request::control_nonce;
 use tki_evidence::transcript::{self, Heard, Lines};
 use tki_evidence::wire::{Challenge, Limits};
@@ -125,10 +126,12 @@ fn same_texts(heard: &RawFacts, said: &RawFacts) -> bool {
         proc_self_cgroup,
         proc_version,
         lsm_label,
+        boot_id,
         namespaces,
         host_namespaces: _,
         neighbour_namespaces: _,
         outside: _,
+        sentry: _,
         seccomp_profile: _,
         marked_sweep: _,
     } = heard;
@@ -143,6 +146,7 @@ fn same_texts(heard: &RawFacts, said: &RawFacts) -> bool {
         && *proc_self_cgroup == said.proc_self_cgroup
         && *proc_version == said.proc_version
         && *lsm_label == said.lsm_label
+        && *boot_id == said.boot_id
         && *namespaces == said.namespaces
 }
 
@@ -191,7 +195,8 @@ pub fn compare_controls<'a>(
             return wrong("it belongs to another run or to another control");
         }
         let label = evidence.sandbox.configured.lsm.as_str();
-        let texts = calibrate::texts(control, &heard, &evidence.raw, label, plain, &sweeps);
+        let own = kernel::own(evidence);
+        let texts = calibrate::texts(control, &heard, &evidence.raw, label, plain, &sweeps, own);
         terms::check(evidence, &challenge, &heard, control.relaxations, &texts)
             .map_err(|why| format!("{}: {why}", control.name))?;
         if heard.raw.proc_version != evidence.raw.proc_version {

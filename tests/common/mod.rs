@@ -238,7 +238,9 @@ pub fn required(with_controls: bool) -> u64 {
 pub fn applicable(engine: &str, evidence: &serde_json::Value) -> Vec<&'static Control> {
     let settings = evidence["sandbox"]["configured"].clone();
     let settings: Settings = serde_json::from_value(settings).unwrap();
-    tki_evidence::calibrate::applicable(engine, &settings)
+    let kind = evidence["runtime"]["kernel_kind"].clone();
+    let kind = serde_json::from_value(kind).unwrap();
+    tki_evidence::calibrate::applicable(engine, &settings, kind)
 }
 
 /// The one evidence file in a directory.

@@ -33,6 +33,19 @@ impl PrivateEngine {
         engine
     }
 
+    /// The same with these OCI runtimes besides, each a name and a shell script.
+    pub fn start_with(runtimes: &[(&str, &str)]) -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join(RUNTIMES);
+        fs::create_dir(&folder).unwrap();
+        for (name, script) in runtimes {
+            write_program(&folder.join(name), script);
+        }
+        let mut engine = Self::start_alone_in(temporary.path().to_owned());
+        engine.temporary = Some(temporary);
+        engine
+    }
+
     /// The same, and what is root in its containers is a user of `owner`'s on the host.
     pub fn start_remapped(owner: &str) -> Self {
         use std::os::unix::fs::PermissionsExt;
@@ -216,17 +229,25 @@ fn containerd(folder: &Path) -> Child {
 /// A runtime that takes its time to create and to start a container, so that much can
 /// happen meanwhile.
 fn slow_runtime(folder: &Path) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt;
     let path = folder.join("slow-runtime");
     let text = "#!/bin/sh\nfor word in \"$@\"; do\n  case \"$word\" in\n    create|start) \
                 sleep 0.2; runc \"$@\"; status=$?; sleep 0.2; exit $status;;\n  esac\n\
                 done\nexec runc \"$@\"\n";
     // One that is in use cannot be written.
     if !path.exists() {
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&path, text);
     }
     path
+}
+
+/// Where further runtimes lie.
+const RUNTIMES: &str = "runtimes";
+
+/// A program in a file of its own.
+pub fn write_program(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn daemon(folder: &Path, containerd: Option<&Path>, more: &[&str]) -> Child {
@@ -235,7 +256,12 @@ fn daemon(folder: &Path, containerd: Option<&Path>, more: &[&str]) -> Child {
 
 fn start(mut command: Command, folder: &Path, containerd: Option<&Path>, more: &[&str]) -> Child {
     let path = |name: &str| folder.join(name).display().to_string();
-    let runtimes = serde_json::json!({"slow": {"path": slow_runtime(folder)}});
+    let mut runtimes = serde_json::json!({"slow": {"path": slow_runtime(folder)}});
+    for entry in fs::read_dir(folder.join(RUNTIMES)).into_iter().flatten() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        runtimes[name] = serde_json::json!({"path": entry.path()});
+    }
     let configuration = serde_json::json!({"runtimes": runtimes}).to_string();
     fs::write(path("daemon.json"), configuration).unwrap();
     // One that was killed cannot take it away.

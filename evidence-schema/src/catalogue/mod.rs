@@ -136,6 +136,7 @@ pub const TEXTS: &[&str] = &[
     "sysvipc/msg",
     "sys/kernel/hostname",
     "sys/kernel/core_pattern",
+    "sys/kernel/random/boot_id",
 ];
 
 /// The one of them that a control covers. An empty file in its place says that there is

@@ -7,9 +7,10 @@ use crate::catalogue;
 use crate::derive;
 use crate::evidence::Evidence;
 use crate::judge::profile::Calls;
+use crate::kernel;
 use crate::observation::{Observation, Phase, State};
 use crate::remembered::{self, NOT_TRIED};
-use crate::seccomp::{About, GATED, Place};
+use crate::seccomp::{About, GATED};
 use crate::syscalls;
 use crate::time::parse_rfc3339;
 use std::borrow::Cow;
@@ -89,7 +90,7 @@ struct Execs<'a> {
 
 impl<'a> Execs<'a> {
     fn of(evidence: &'a Evidence) -> Self {
-        let place = Place::of(&evidence.raw.proc_version);
+        let place = kernel::place(&evidence.raw, kernel::own(evidence));
         let sweep = seen(evidence, derive::SWEEP, "sweep", Phase::Engine);
         Self {
             evidence,

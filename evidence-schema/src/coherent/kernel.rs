@@ -3,6 +3,7 @@
 use super::{Found, number, shown};
 use crate::evidence::Evidence;
 use crate::facts::{self, Mount};
+use crate::kernel::is_boot_id;
 use crate::policy::kernel_version;
 use crate::venue;
 use std::collections::BTreeSet;
@@ -56,8 +57,20 @@ pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
     let release = release(&raw.proc_version).filter(|_| one_line);
     found.must(release.is_some(), TEXT, || shown(&raw.proc_version));
     let release = release.unwrap_or_default();
-    // The sandbox shares its host's kernel: another is not what is attested.
     found.same(release, &runtime.kernel, "raw.proc_version, runtime.kernel");
+    let told = |name: &str| evidence.information.iter().find(|one| one.name == name);
+    if let Some(told) = told("kernel.osrelease") {
+        let good = told.value == release || told.value.starts_with("unreadable: ");
+        found.must(good, "information, raw.proc_version", || shown(&told.value));
+    }
+    control_groups(found, evidence, mounts);
+}
+
+/// What is said of the host's kernel and of the engine, whichever kernel the container has.
+pub fn host(found: &mut Found, evidence: &Evidence) {
+    let (raw, runtime) = (&evidence.raw, &evidence.runtime);
+    let boot_id = raw.boot_id.strip_suffix('\n').unwrap_or(&raw.boot_id);
+    found.must(is_boot_id(boot_id), "raw.boot_id", || shown(&raw.boot_id));
     let is_here = venue::is_here(&evidence.venue_facts)
         || evidence.witnesses.outside.available
         || is_local(&runtime.engine);
@@ -65,15 +78,9 @@ pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
         let fields = "runtime.kernel, venue_facts.kernel";
         found.same(&runtime.kernel, &evidence.venue_facts.kernel, fields);
     }
-    let told = |name: &str| evidence.information.iter().find(|one| one.name == name);
-    if let Some(told) = told("kernel.osrelease") {
-        let good = told.value == release || told.value.starts_with("unreadable: ");
-        found.must(good, "information, raw.proc_version", || shown(&told.value));
-    }
     found.same(&runtime.os, "linux", "runtime.os");
     found.same(&runtime.arch, "x86_64", "runtime.arch");
     engine(found, evidence);
-    control_groups(found, evidence, mounts);
 }
 
 /// The engine that is part of this tool, or that it drives by itself.

@@ -27,7 +27,7 @@ pub fn of_kind<'a>(list: &'a [String], kind: &str) -> Option<&'a str> {
 
 /// Kinds of a list that is in the kernel's form and complete, each once and in
 /// order.
-fn is_complete(list: &[String]) -> bool {
+pub fn is_complete(list: &[String]) -> bool {
     let place = |link: &String| {
         let (kind, rest) = link.split_once(":[")?;
         number(rest.strip_suffix(']')?)?;

@@ -4,8 +4,8 @@
 use super::maps::Map;
 use super::namespaces::of_kind;
 use super::status::{self, Fields, is_counter, value};
-use super::{Contradiction, Found, network, number, reading, shown};
-use crate::evidence::{Evidence, OutsideFacts};
+use super::{Contradiction, Found, network, number, own, reading, shown};
+use crate::evidence::{Evidence, OutsideFacts, SentryFacts};
 use crate::facts;
 
 /// The first user namespace: its root is the host's.
@@ -29,8 +29,10 @@ const ABSENT: [&[&str]; 3] = [
 pub fn outside(evidence: &Evidence) -> Vec<Contradiction> {
     let mut found = Found::default();
     let (view, texts) = (&evidence.witnesses.outside, &evidence.raw.outside);
-    let nothing = *texts == OutsideFacts::default();
+    let is_sentry = evidence.raw.sentry != SentryFacts::default();
+    let nothing = *texts == OutsideFacts::default() && !is_sentry;
     match (view.available, nothing) {
+        (true, false) if is_sentry => own::sentry(&mut found, evidence),
         (true, false) => check(&mut found, evidence),
         (true, true) => found.must(false, "raw.outside", || {
             "it is said to be there, and is empty".into()

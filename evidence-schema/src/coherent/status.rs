@@ -69,10 +69,21 @@ pub fn parse<'a>(
     text: &'a str,
     fields: &'static str,
 ) -> Option<Vec<(&'a str, &'a str)>> {
+    let needed: Vec<&str> = NEEDED.iter().chain(CAPABILITY_SETS).copied().collect();
+    parse_with(found, text, fields, &needed)
+}
+
+/// The same with other fields that are needed.
+pub fn parse_with<'a>(
+    found: &mut Found,
+    text: &'a str,
+    fields: &'static str,
+    needed: &[&str],
+) -> Option<Vec<(&'a str, &'a str)>> {
     let all = facts::status_fields(text);
     let names: BTreeSet<&str> = all.iter().map(|(name, _)| *name).collect();
-    let needed = NEEDED.iter().chain(CAPABILITY_SETS);
     let missing: Vec<&str> = needed
+        .iter()
         .copied()
         .filter(|name| !names.contains(name))
         .collect();
@@ -104,7 +115,7 @@ pub fn check(found: &mut Found, evidence: &Evidence) {
 }
 
 /// What the probes read of the process is what its status says.
-fn readings(found: &mut Found, evidence: &Evidence, fields: &Fields) {
+pub fn readings(found: &mut Found, evidence: &Evidence, fields: &Fields) {
     for (name, probe, operation, place) in [
         (
             "Threads",
@@ -148,8 +159,14 @@ fn readings(found: &mut Found, evidence: &Evidence, fields: &Fields) {
     }
 }
 
-/// Numbers where the kernel writes numbers.
-fn forms(found: &mut Found, fields: &Fields, place: &'static str) {
+/// Numbers where the kernel writes numbers, which add up.
+pub fn forms(found: &mut Found, fields: &Fields, place: &'static str) {
+    numbers(found, fields, place);
+    memory(found, fields, place);
+}
+
+/// Numbers where a kernel writes numbers.
+pub fn numbers(found: &mut Found, fields: &Fields, place: &'static str) {
     for (name, value) in fields {
         let hex = |digits: usize| {
             value.len() == digits && value.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -171,7 +188,6 @@ fn forms(found: &mut Found, fields: &Fields, place: &'static str) {
         };
         found.must(good, place, || format!("{name} is {}", shown(value)));
     }
-    memory(found, fields, place);
 }
 
 /// The kernel adds these up itself.

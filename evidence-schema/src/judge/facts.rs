@@ -430,7 +430,7 @@ fn label(reading: &str, texts: &Texts) -> Vec<Problem> {
 }
 
 /// The kernel's first namespaces have fixed numbers.
-const FIRST: &[&str] = &[
+pub const FIRST: &[&str] = &[
     "cgroup:[4026531835]",
     "ipc:[4026531839]",
     "pid:[4026531836]",

@@ -6,6 +6,7 @@ use super::profile::Calls;
 use super::sweep;
 use crate::evidence::{RawFacts, Verdict};
 use crate::facts::{self, BadLine, Mount};
+use crate::kernel::{self, Own};
 use crate::seccomp::Place;
 use crate::wire::ProbeObservation;
 use std::borrow::Cow;
@@ -29,6 +30,8 @@ pub struct Texts<'a> {
     pub marked: bool,
     /// The label of a security module that the engine says it gave the run's container.
     pub label: &'a str,
+    /// The kernel, if it is not the host's.
+    pub own: Option<Own<'a>>,
     sweeps: &'a Sweeps,
     mounts: OnceCell<Result<Vec<Mount<'a>>, BadLine>>,
     status: OnceCell<Vec<(&'a str, &'a str)>>,
@@ -54,10 +57,16 @@ impl<'a> Texts<'a> {
             profile,
             marked: false,
             label: "",
+            own: None,
             sweeps,
             mounts: OnceCell::new(),
             status: OnceCell::new(),
         }
+    }
+
+    /// The same on a kernel of its own, if it is one.
+    pub fn on(self, own: Option<Own<'a>>) -> Self {
+        Self { own, ..self }
     }
 
     /// A field of the inspector's status, before the lock.
@@ -79,7 +88,7 @@ impl<'a> Texts<'a> {
 
     /// What is wrong with a sweep of all system calls.
     pub fn sweep(&self, reading: &str) -> Vec<Problem> {
-        let place = Place::of(&self.raw.proc_version);
+        let place = kernel::place(self.raw, self.own);
         let mut known = self.sweeps.sweeps.borrow_mut();
         let same = |sweep: &&Sweep| {
             sweep.reading == reading

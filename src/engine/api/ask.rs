@@ -7,6 +7,7 @@ use bollard::errors::Error;
 use bollard::models::SystemInfo;
 use bollard::query_parameters::{ListImagesOptionsBuilder, ListNetworksOptions};
 use tki_evidence::evidence::{Holdings, Runtime};
+use tki_evidence::kernel::KernelKind;
 
 /// The id of an image by tag or digest, `None` if there is no such image.
 pub async fn image_id(docker: &Docker, name: &str) -> Result<Option<String>, Error> {
@@ -78,6 +79,7 @@ pub fn facts(info: SystemInfo, api_version: String, host: &str) -> EngineFacts {
             engine_version: info.server_version.unwrap_or_default(),
             api_version,
             oci_runtime: info.default_runtime.unwrap_or_default(),
+            kernel_kind: KernelKind::Shared,
             kernel: info.kernel_version.unwrap_or_default(),
             arch: info.architecture.unwrap_or_default(),
             os: info.os_type.unwrap_or_default(),

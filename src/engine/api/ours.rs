@@ -82,8 +82,9 @@ pub fn told(labels: &Labels) -> Option<Run> {
     })
 }
 
-/// What a container of a run is for: the run itself, a control of it, or its neighbour.
-const ROLES: [&str; 3] = ["probe", "control", NEIGHBOUR];
+/// What a container of a run is for: the run itself, a control of it, its neighbour, or its
+/// scout.
+const ROLES: [&str; 4] = ["probe", "control", NEIGHBOUR, "scout"];
 
 /// The role of the container that does something for controls, its name after the run, and
 /// what the inspector is told to do there.
@@ -94,6 +95,7 @@ pub fn role(name: &str, run: &Run) -> &'static str {
     match name.get(NAME_PREFIX.len() + run.id.len()..) {
         None | Some("") => ROLES[0],
         Some("-neighbour") => ROLES[2],
+        Some("-scout") => ROLES[3],
         Some(_) => ROLES[1],
     }
 }
@@ -191,10 +193,10 @@ mod tests {
 
     fn ours(control: &str) -> Described {
         let name = format!("{NAME_PREFIX}{ID}{control}");
-        let role = if control.is_empty() {
-            "probe"
-        } else {
-            "control"
+        let role = match control {
+            "" => "probe",
+            "-scout" => "scout",
+            _ => "control",
         };
         let labels = [(LABEL_RUN, ID), (LABEL_ROLE, role), (LABEL_DEADLINE, "7")];
         let side = |side: &str| Mounted {
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_this_tool_makes_is_ours() {
-        for control in ["", "-network"] {
+        for control in ["", "-network", "-scout"] {
             let run = ours(control).run().unwrap();
             assert_eq!((run.id.as_str(), run.nobodys_after), (ID, 7));
             let leftover = ours(control).leftover();

@@ -4,6 +4,7 @@ use super::support::Support;
 use crate::engine::contract::EngineFacts;
 use std::fs;
 use tki_evidence::evidence::Runtime;
+use tki_evidence::kernel::KernelKind;
 
 /// This process lives in the first user namespace, the one of real root.
 fn in_first_user_namespace() -> bool {
@@ -26,6 +27,7 @@ pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: &Support) 
             engine_version: version.into(),
             api_version: String::new(),
             oci_runtime: oci_runtime.into(),
+            kernel_kind: KernelKind::Shared,
             kernel: word(names.release()),
             arch: word(names.machine()),
             os: word(names.sysname()).to_lowercase(),

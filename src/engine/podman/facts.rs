@@ -7,6 +7,7 @@ use crate::engine::contract::EngineFacts;
 use crate::engine::local::host::operating_system;
 use std::path::Path;
 use tki_evidence::evidence::Runtime;
+use tki_evidence::kernel::KernelKind;
 
 /// Limits that a Podman with these controllers cannot set.
 pub fn lacks(controllers: &[String]) -> Vec<&'static str> {
@@ -35,6 +36,7 @@ pub fn facts(place: &Place) -> EngineFacts {
             engine_version: place.ping.version.clone(),
             api_version: format!("{}.{}", place.ping.api.0, place.ping.api.1),
             oci_runtime: String::new(),
+            kernel_kind: KernelKind::Shared,
             kernel: text(system.release()),
             arch: text(system.machine()),
             os: text(system.sysname()).to_lowercase(),
