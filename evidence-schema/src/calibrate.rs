@@ -133,12 +133,21 @@ pub fn applicable(engine: &str, run: &Settings, kernel: KernelKind) -> Vec<&'sta
         let joins = |one: &Relaxation| matches!(one, Relaxation::JoinIpc | Relaxation::JoinPid);
         let no_neighbour =
             relaxation::volume(run).is_none() && control.relaxations.iter().any(joins);
-        // Where no label was given none can be taken away; how SELinux's is, is not known here.
-        let no_label = control.relaxations.contains(&Relaxation::Unconfined)
-            && (["", "unconfined"].contains(&run.lsm.as_str()) || run.lsm.contains(':'));
+        let no_label = takes_label(control) && !has_label(run);
         !no_quota && !no_room && !no_neighbour && !no_label
     };
     controls::of_engine(engine).filter(can).collect()
+}
+
+/// It takes the label of a security module away.
+pub fn takes_label(control: &Control) -> bool {
+    control.relaxations.contains(&Relaxation::Unconfined)
+}
+
+/// A label was given that can be taken away: one of AppArmor's. How SELinux's is, is not
+/// known here.
+pub fn has_label(run: &Settings) -> bool {
+    !["", "unconfined"].contains(&run.lsm.as_str()) && !run.lsm.contains(':')
 }
 
 /// A run's own settings, in the form in which a control's are compared with them.

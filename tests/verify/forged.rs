@@ -285,7 +285,24 @@ fn a_conversation_that_no_run_has_is_noticed() {
             json!(1),
             "another limit, out_bytes",
         ),
-        (1, "/challenge/limits/out_bytes", json!(0), "another /out"),
+        (
+            1,
+            "/challenge/limits/out_bytes",
+            json!(0),
+            "another limit, out_files",
+        ),
+        (
+            1,
+            "/challenge/limits/out_files",
+            json!(1),
+            "another size of /out",
+        ),
+        (
+            1,
+            "/challenge/limits/tmp_files",
+            json!(1),
+            "another limit, tmp_files",
+        ),
         (
             1,
             "/challenge/limits/out_bytes",
