@@ -171,7 +171,7 @@ fn furnishes_and_goes(bench: &Bench, pids_limit: &[&str]) {
     }
     assert!(lines[11].contains(" 192.0.2.2/24 "), "{seen}");
     assert!(lines[12].starts_with("default dev tki0"), "{seen}");
-    assert_eq!(lines[13], "1", "{seen}");
+    assert_eq!(lines.last(), Some(&"1"), "{seen}");
     let state = bench.must(&["inspect", "-f", "{{.State.Running}}", &bench.name]);
     assert_eq!(state, "true");
     assert_eq!(neighbour.end(), (0, String::new()));

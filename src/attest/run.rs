@@ -155,11 +155,11 @@ pub fn attest(
     profile.limits.nproc = profile.limits.nproc.min(most_processes(&facts.runtime));
     // For a kernel of its own, and to find out whether it is one.
     let roomy = Profile {
-        limits: scout::roomy(profile.limits, plan.chosen),
+        limits: scout::roomy(profile.limits, plan.chosen, &facts.runtime.engine),
         ..profile.clone()
     };
     let for_scout = Profile {
-        limits: scout::roomy(profile.limits, &[]),
+        limits: scout::roomy(profile.limits, &[], &facts.runtime.engine),
         ..profile.clone()
     };
     let known_as = memory::key(&facts, plan.runtime);

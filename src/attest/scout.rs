@@ -50,8 +50,9 @@ pub fn is_needed(asked: Option<&str>, default: &str) -> bool {
 }
 
 /// The limits with which a kernel of its own starts and the probes run: those that somebody
-/// chose stay as they are.
-pub fn roomy(limits: Limits, chosen: &[String]) -> Limits {
+/// chose stay as they are. The way in which Podman is told how many files /tmp may hold is not
+/// understood there: it is told nothing.
+pub fn roomy(limits: Limits, chosen: &[String], engine: &str) -> Limits {
     const PIDS: i64 = 512;
     const MEMORY: i64 = 1 << 30;
     const NOFILE: i64 = 4096;
@@ -63,6 +64,10 @@ pub fn roomy(limits: Limits, chosen: &[String]) -> Limits {
         pids: larger("pids", limits.pids, PIDS),
         memory_bytes: larger("memory_bytes", limits.memory_bytes, MEMORY),
         nofile: larger("nofile", limits.nofile, NOFILE),
+        tmp_files: match engine {
+            "podman" => 0,
+            _ => limits.tmp_files,
+        },
         ..limits
     }
 }
@@ -139,13 +144,15 @@ mod tests {
     #[test]
     fn limits_that_somebody_chose_win() {
         let limits = Limits::default();
-        let all = roomy(limits, &[]);
+        let all = roomy(limits, &[], "docker");
+        assert_eq!(all.tmp_files, limits.tmp_files);
+        assert_eq!(roomy(limits, &[], "podman").tmp_files, 0);
         assert_eq!(
             (all.pids, all.memory_bytes, all.nofile),
             (512, 1 << 30, 4096)
         );
         assert_eq!((all.out_bytes, all.nproc), (limits.out_bytes, limits.nproc));
-        let some = roomy(limits, &["pids".into(), "nofile".into()]);
+        let some = roomy(limits, &["pids".into(), "nofile".into()], "docker");
         assert_eq!(
             (some.pids, some.memory_bytes, some.nofile),
             (32, 1 << 30, 64)
@@ -156,6 +163,7 @@ mod tests {
                 ..limits
             },
             &[],
+            "docker",
         );
         assert_eq!(more.memory_bytes, 1 << 32);
     }

@@ -13,9 +13,13 @@ pub fn cpu_quota_us(limits: &Limits) -> i64 {
     limits.cpu_millis * CPU_PERIOD_US / 1000
 }
 
-/// Options of /tmp, which holds so many bytes and files.
+/// Options of /tmp, which holds so many bytes, and so many files unless that is 0.
 pub fn tmp_options(bytes: u64, files: u64) -> String {
-    format!("rw,noexec,nosuid,nodev,size={bytes},nr_inodes={files},mode=1777")
+    let files = match files {
+        0 => String::new(),
+        files => format!(",nr_inodes={files}"),
+    };
+    format!("rw,noexec,nosuid,nodev,size={bytes}{files},mode=1777")
 }
 
 /// The size of a core dump at which the kernel writes none and starts no program for one. At

@@ -120,7 +120,7 @@ fn limits(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
         ),
         (
             "tmp_files",
-            Some(asked.tmp_files) == of_tmp(declared, "nr_inodes="),
+            asked.tmp_files == of_tmp(declared, "nr_inodes=").unwrap_or(0),
         ),
         ("nofile", is(asked.nofile.into(), ulimit("nofile"))),
         ("cpu_period_us", is(asked.cpu_period_us.into(), period)),

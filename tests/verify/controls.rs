@@ -274,7 +274,10 @@ fn what_is_unproven_does_not_pass_for_a_flip() {
     let output = forged.control("output");
     assert_eq!(output["flipped"], json!(["PR-FS-OUT-OK", "PR-MOUNT-1"]));
     let blind = output["unproven"].clone();
-    assert_eq!(blind, output["blinds"]);
+    // Under this profile no link can be made anywhere, which is proven there as well.
+    let mut blinds = output["blinds"].as_array().unwrap().clone();
+    blinds.retain(|probe| probe != "XP-FS-SPECIAL");
+    assert_eq!(blind, Value::from(blinds));
     output["flipped"] = json!(["PR-EXEC-1", "PR-FS-OUT-OK", "PR-MOUNT-1"]);
     forged.refused(
         3,

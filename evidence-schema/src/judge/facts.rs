@@ -5,6 +5,7 @@ use crate::catalogue::{ALLOWED_ENV, DEVICES, ENGINE_FILES, FactRule, IMAGE_FILES
 use crate::evidence::Verdict;
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, State};
+use std::collections::BTreeMap;
 
 /// A verdict short of PASS, and why.
 pub type Problem = (Verdict, String);
@@ -385,15 +386,23 @@ fn real_texts(reading: &str) -> Vec<Problem> {
     if !entries.iter().map(|(text, _)| text).eq(TEXTS) {
         return vec![(Verdict::Unproven, "not all texts were tried".into())];
     }
-    let problem = |(text, answer): &(&str, &str)| match *answer {
-        // A kernel need not have all of them.
-        "ok" | "ENOENT" => None,
-        "EXDEV" => Some((Verdict::Fail, format!("something lies over /proc/{text}"))),
-        "ELOOP" => Some((Verdict::Fail, format!("/proc/{text} is a link elsewhere"))),
-        "other" => Some((Verdict::Fail, format!("/proc/{text} is no file of proc's"))),
-        other => Some((Verdict::Unproven, format!("/proc/{text}: {other}"))),
+    // One line for each answer.
+    let mut by_answer: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (text, answer) in entries {
+        by_answer.entry(answer).or_default().push(text);
+    }
+    let problem = |(answer, texts): (&str, Vec<&str>)| {
+        let texts = texts.join(", ");
+        match answer {
+            // A kernel need not have all of them.
+            "ok" | "ENOENT" => None,
+            "EXDEV" => Some((Verdict::Fail, format!("something lies over: {texts}"))),
+            "ELOOP" => Some((Verdict::Fail, format!("links elsewhere: {texts}"))),
+            "other" => Some((Verdict::Fail, format!("no files of proc's: {texts}"))),
+            other => Some((Verdict::Unproven, format!("not opened ({other}): {texts}"))),
+        }
     };
-    entries.iter().filter_map(problem).collect()
+    by_answer.into_iter().filter_map(problem).collect()
 }
 
 /// A label as a kernel text shows it: its name, and how it is applied if that is told.
