@@ -181,6 +181,9 @@ fn evidence_with_controls(out: &Path) -> Value {
     for control in ran {
         assert_eq!(control["holds"], true, "{control}");
     }
+    for probe in evidence["probes"].as_array().unwrap() {
+        println!("{} {}", probe["probe_id"], probe["calibrated_by"]);
+    }
     evidence
 }
 

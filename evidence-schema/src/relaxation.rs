@@ -215,7 +215,10 @@ mod on_settings {
             }
             Relaxation::WorkingDirectory => settings.working_directory = "/in".into(),
             Relaxation::CoveredText => settings.covered_texts.push(COVERED_TEXT.into()),
-            Relaxation::Unconfined => settings.security_options.push(UNCONFINED.into()),
+            Relaxation::Unconfined => {
+                settings.security_options.push(UNCONFINED.into());
+                settings.lsm.clear();
+            }
             // Far beyond: on a busy machine a period may last for several.
             Relaxation::CpuQuota => settings.cpu_quota_us *= 16 * FACTOR,
             // Where there are no volumes, the launcher makes both.
@@ -309,6 +312,10 @@ mod on_settings {
             if mode.strip_prefix("container:") == Some(names.neighbour) {
                 *mode = format!("container:{}", SAME.neighbour);
             }
+        }
+        // Engines speak of no label, or of one of this name.
+        if out.lsm == "unconfined" {
+            out.lsm.clear();
         }
         if out.seccomp == names.marked {
             out.seccomp = SAME.marked.into();

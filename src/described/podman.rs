@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tki_evidence::catalogue::ENGINE_FILES;
+use tki_evidence::relaxation::UNCONFINED;
 use tki_evidence::seccomp::{Action, Argument, Place, Reading, Rules};
 use tki_evidence::settings::{
     Bind, Settings, Tmpfs, Ulimit, are_system_paths_masked, covered_texts, memory_of,
@@ -364,7 +365,7 @@ fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) 
         cap_drop: vec!["ALL".into()],
         no_new_privileges: oci.process.no_new_privileges,
         seccomp: seccomp(described, oci, profile),
-        security_options: described.options().others,
+        security_options: security_options(described, oci),
         system_paths_masked: are_system_paths_masked(
             &oci.linux.masked_paths,
             &oci.linux.readonly_paths,
@@ -388,6 +389,16 @@ fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) 
         auto_remove: host.auto_remove,
         log_driver: host.log_config.r#type.clone(),
     }
+}
+
+/// Security options that nobody asks for. Podman does not name one that it turned into a
+/// setting of the runtime's.
+fn security_options(described: &Description, oci: &Oci) -> Vec<String> {
+    let mut others = described.options().others;
+    if oci.process.apparmor_profile == "unconfined" && !others.iter().any(|one| one == UNCONFINED) {
+        others.push(UNCONFINED.into());
+    }
+    others
 }
 
 /// Names of variables set on purpose. Podman cannot be kept from telling the

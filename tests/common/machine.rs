@@ -36,7 +36,7 @@ poweroff -f
 "#;
 
 /// What the kernel is told.
-const ARGUMENTS: &str = "console=ttyS0 panic=-1 quiet cryptomgr.notests=1 syscall.x32=y";
+const ARGUMENTS: &str = "console=ttyS0 panic=-1 quiet cryptomgr.notests=1";
 
 /// A machine that has not been booted: its files in a temporary directory.
 pub struct Machine {
