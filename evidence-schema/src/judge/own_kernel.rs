@@ -60,7 +60,12 @@ fn unseen(own: &Own) -> String {
 /// Why what such a kernel shows in another form is not believed: only the inspector says that
 /// it is one.
 fn is_unseen(own: &Own) -> Option<String> {
-    own.sentry.status.is_empty().then(|| unseen(own))
+    own.sentry.status.is_empty().then(|| {
+        format!(
+            "only the inspector says whose kernel this is: {}",
+            unseen(own)
+        )
+    })
 }
 
 /// What keeps the process that runs the kernel from the host is not there.
@@ -117,9 +122,12 @@ fn namespace(kind: &str, own: &Own, texts: &Texts) -> Option<String> {
     };
     let process = own.kind.process();
     let Some(link) = of_kind(&own.sentry.namespaces) else {
+        let why = match own.sentry.status.is_empty() {
+            true => unseen(own),
+            false => format!("there was no right to read the namespaces of {process}"),
+        };
         return Some(format!(
-            "a number of the container's own kernel says nothing about the host, and {}",
-            unseen(own)
+            "a number of the container's own kernel says nothing about the host, and {why}"
         ));
     };
     let Some(host) = of_kind(texts.host_namespaces) else {
@@ -339,6 +347,14 @@ mod tests {
         let judgement = judged("XP-NS-FRESH", &seen, &unseen, true);
         assert_eq!(judgement.verdict, Verdict::Unproven);
         assert_eq!(judgement.reasons.len(), 6);
+        let mut closed = raw();
+        closed.sentry.namespaces.clear();
+        let judgement = judged("XP-NS-FRESH", &seen, &closed, true);
+        assert_eq!(judgement.verdict, Verdict::Unproven);
+        assert!(
+            judgement.reasons[0].contains("no right to read the namespaces of the sentry"),
+            "{judgement:?}"
+        );
         let mut alone = raw();
         alone.host_namespaces.clear();
         assert_eq!(
