@@ -137,7 +137,8 @@ fn is_verified(path: &Path, steps: &[&str]) -> Value {
     report
 }
 
-const IN_ORDER: [&str; 5] = [
+const IN_ORDER: [&str; 6] = [
+    "EV-ARTIFACTS",
     "EV-TEXTS",
     "EV-OUTSIDE",
     "EV-DERIVED",
@@ -425,7 +426,13 @@ fn what_only_the_sentry_proves_is_unproven_elsewhere() {
     assert!(evidence["not_proven"].to_string().contains(alone));
     is_verified(
         &path,
-        &["EV-TEXTS", "EV-DERIVED", "EV-TRANSCRIPT", "EV-CONTROLS"],
+        &[
+            "EV-ARTIFACTS",
+            "EV-TEXTS",
+            "EV-DERIVED",
+            "EV-TRANSCRIPT",
+            "EV-CONTROLS",
+        ],
     );
     assert_eq!(left(&engine), [""; 3]);
 }
