@@ -237,6 +237,13 @@ fn a_kernel_of_its_own_is_judged_by_proofs_that_fit() {
         let probe = probes.iter().find(|probe| probe["probe_id"] == id).unwrap();
         probe["calibrated_by"].clone()
     };
+    let nnp = probes
+        .iter()
+        .find(|probe| probe["probe_id"] == "XP-ID-NNP")
+        .unwrap();
+    let actual = nnp["actual_stderr_or_value"].as_str().unwrap();
+    let proof = "[host] the sentry: Seccomp 2, NoNewPrivs 1";
+    assert!(actual.ends_with(proof), "{actual}");
     assert_eq!(calibrated("PR-NET-1"), json!(["seccomp"]));
     assert_eq!(calibrated("PR-FS-RO-IN"), json!(["input"]));
     assert_eq!(calibrated("XP-ID-CAPS"), json!(["capability"]));

@@ -10,6 +10,7 @@ use crate::evidence::{SentryFacts, Verdict};
 use crate::facts;
 use crate::kernel::Own;
 use crate::observation::{Observation, State};
+use std::borrow::Borrow;
 
 /// What is wrong with an operation by a rule for such kernels; `None` if the usual rule
 /// holds there, too.
@@ -45,6 +46,36 @@ pub fn check(
     };
     let unproven = |why| (Verdict::Unproven, why);
     Some(problem.map(unproven).into_iter().collect())
+}
+
+/// What of the host's view a probe was judged by, in a line that goes with what came back
+/// inside; `None` if that alone was judged.
+pub fn proof<O: Borrow<Observation>>(
+    probe: &ProbeSpec,
+    observations: &[O],
+    texts: &Texts,
+) -> Option<String> {
+    let own = texts.own.as_ref()?;
+    let sentry = own.sentry;
+    let is_judged_here = observations.iter().map(Borrow::borrow).any(|seen| {
+        let mut operations = probe.operations.iter();
+        let operation = operations.find(|operation| operation.id == seen.operation);
+        operation.is_some_and(|operation| check(probe, operation, seen, texts).is_some())
+    });
+    let seen = match probe.id {
+        "XP-ID-CAPS" | "XP-ID-NNP" => ["Seccomp", "NoNewPrivs"]
+            .map(|name| format!("{name} {}", status(sentry, name).unwrap_or("unknown")))
+            .join(", "),
+        "XP-NS-FRESH" => sentry.namespaces.join(", "),
+        "PR-NET-2" => format!(
+            "interfaces {}",
+            facts::interfaces(&sentry.net_dev).join(",")
+        ),
+        "XP-LIM-PIDS" | "XP-LIM-MEMORY" => sentry.cgroup.join(", "),
+        _ => return None,
+    };
+    (is_judged_here && !sentry.status.is_empty())
+        .then(|| format!("[host] {}: {seen}", own.kind.process()))
 }
 
 /// A field of the process's status on the host.
@@ -276,6 +307,19 @@ mod tests {
                 judged(id, &seen, &raw(), true).verdict,
                 Verdict::Pass,
                 "{id}"
+            );
+            let (whole, sweeps) = (raw(), Sweeps::default());
+            let texts = Texts::of_run(&whole, &sweeps).on(Some(Own {
+                kind: KernelKind::Gvisor,
+                sentry: &whole.sentry,
+                host: "6.1.0",
+            }));
+            let told = proof(catalogue::find(id).unwrap(), &seen, &texts);
+            let wanted = "[host] the sentry: Seccomp 2, NoNewPrivs 1";
+            assert_eq!(told.as_deref(), Some(wanted));
+            assert_eq!(
+                proof(catalogue::find("XP-FD").unwrap(), &seen, &texts),
+                None
             );
             // The host's kernel has to show it itself.
             assert_eq!(
