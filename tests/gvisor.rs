@@ -3,10 +3,12 @@
 
 use crate::common::podman::{podman, whole_podman};
 use crate::common::private_engine::{PrivateEngine, write_program};
-use crate::common::{attest, evidence_in, need, read_json, verify};
+use crate::common::somebody::Somebody;
+use crate::common::{attest, evidence_in, isolated, need, read_json, run, verify};
 use crate::verify::write_restamped;
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -135,7 +137,8 @@ fn is_verified(path: &Path, steps: &[&str]) -> Value {
     report
 }
 
-const IN_ORDER: [&str; 5] = [
+const IN_ORDER: [&str; 6] = [
+    "EV-ARTIFACTS",
     "EV-TEXTS",
     "EV-OUTSIDE",
     "EV-DERIVED",
@@ -254,6 +257,13 @@ fn a_kernel_of_its_own_is_judged_by_proofs_that_fit() {
         let probe = probes.iter().find(|probe| probe["probe_id"] == id).unwrap();
         probe["calibrated_by"].clone()
     };
+    let nnp = probes
+        .iter()
+        .find(|probe| probe["probe_id"] == "XP-ID-NNP")
+        .unwrap();
+    let actual = nnp["actual_stderr_or_value"].as_str().unwrap();
+    let proof = "[host] the sentry: Seccomp 2, NoNewPrivs 1";
+    assert!(actual.ends_with(proof), "{actual}");
     assert_eq!(calibrated("PR-NET-1"), json!(["seccomp"]));
     assert_eq!(calibrated("PR-FS-RO-IN"), json!(["input"]));
     assert_eq!(calibrated("XP-ID-CAPS"), json!(["capability"]));
@@ -388,6 +398,100 @@ fn limits_that_somebody_wrote_win() {
     assert_eq!(evidence["runtime"]["kernel_kind"], "shared");
     assert_eq!(agreement(&evidence, "kernel")["outside"], "shared");
     assert_eq!(evidence["sandbox"]["declared"]["pids_limit"], 32);
+    assert_eq!(left(&engine), [""; 3]);
+}
+
+/// Proofs that the host's view of the sentry gives.
+const BY_SENTRY: [&str; 5] = [
+    "XP-ID-CAPS",
+    "XP-ID-NNP",
+    "XP-NS-FRESH",
+    "XP-FS-REOPEN",
+    "XP-FD",
+];
+
+/// Where the engine is on another machine nobody looks at the sentry. The other name of the
+/// host makes it one.
+#[test]
+fn what_only_the_sentry_proves_is_unproven_elsewhere() {
+    let engine = engine();
+    let out = tempfile::tempdir().unwrap();
+    let mut command = isolated(Path::new("unshare"));
+    command.args([
+        "--uts",
+        "sh",
+        "-c",
+        "hostname elsewhere && exec \"$@\"",
+        "sh",
+    ]);
+    command
+        .arg(env!("CARGO_BIN_EXE_tki-attest"))
+        .args(["run", "--gate", "off", "--out"]);
+    command
+        .arg(out.path())
+        .args(on(&engine, FILTERED.0, &["--controls", "safe"]));
+    let said = run(&mut command);
+    assert_eq!(said.status, 1, "{said:?}");
+    assert!(
+        said.stdout
+            .contains("nobody looked at the sentry on the host"),
+        "{said:?}"
+    );
+    let path = evidence_in(out.path());
+    let evidence = read_json(&path);
+    assert_eq!(evidence["runtime"]["kernel_kind"], "gvisor");
+    assert_eq!(evidence["witnesses"]["outside"]["available"], false);
+    assert_eq!(ids(&not_passed(&evidence, "FAIL")), LEAKS.map(|(id, _)| id));
+    let unproven = not_passed(&evidence, "UNPROVEN");
+    let limits = ["XP-LIM-PIDS", "XP-LIM-MEMORY", "XP-LIM-CPU"];
+    assert_eq!(ids(&unproven), [&BY_SENTRY[..], &limits].concat());
+    has_all(
+        &unproven,
+        &BY_SENTRY.map(|id| (id, "nobody looked at the sentry")),
+    );
+    let alone = "the inspector alone says so";
+    assert!(evidence["not_proven"].to_string().contains(alone));
+    is_verified(
+        &path,
+        &[
+            "EV-ARTIFACTS",
+            "EV-TEXTS",
+            "EV-DERIVED",
+            "EV-TRANSCRIPT",
+            "EV-CONTROLS",
+        ],
+    );
+    assert_eq!(left(&engine), [""; 3]);
+}
+
+/// A user who has the socket and nothing else sees less of the sentry.
+#[test]
+fn another_user_sees_the_sentry_but_not_its_namespaces() {
+    let engine = engine();
+    let somebody = Somebody::new();
+    let open = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open(engine.socket().parent().unwrap(), 0o711);
+    open(&engine.socket(), 0o666);
+    let mut command = somebody.command(&somebody.path("tki-attest"));
+    command
+        .args(["run", "--gate", "off", "--out"])
+        .arg(somebody.path("out"));
+    let said = run(command.args(on(&engine, FILTERED.0, &[])));
+    assert_eq!(said.status, 1, "{said:?}");
+    let path = evidence_in(&somebody.path("out"));
+    let evidence = read_json(&path);
+    is_gvisor(&evidence);
+    assert_eq!(evidence["raw"]["sentry"]["executable"], "");
+    assert_eq!(evidence["raw"]["sentry"]["namespaces"], json!([]));
+    let unproven = not_passed(&evidence, "UNPROVEN");
+    assert_eq!(ids(&unproven), ["XP-NS-FRESH"]);
+    has_all(
+        &unproven,
+        &[("XP-NS-FRESH", "no right to read the namespaces")],
+    );
+    is_verified(&path, &IN_ORDER);
     assert_eq!(left(&engine), [""; 3]);
 }
 

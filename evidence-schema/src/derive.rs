@@ -74,7 +74,10 @@ fn follows(
         probe_id: probe.id.into(),
         operation: probe.operation.into(),
         expected: probe.expected.into(),
-        actual_stderr_or_value: judge::actual(observations),
+        actual_stderr_or_value: match judge::own_kernel::proof(probe, observations, texts) {
+            Some(proof) => format!("{} {proof}", judge::actual(observations)),
+            None => judge::actual(observations),
+        },
         errno_or_exit: judge::errno_or_exit(probe, observations),
         verdict: judgement.verdict,
         artifact_path: String::new(),

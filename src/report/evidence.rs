@@ -219,9 +219,13 @@ pub fn conclusion(evidence: &Evidence, path: &Path, paint: Paint) -> String {
     if evidence.runtime.kernel_kind.is_own() {
         let _ = writeln!(
             out,
-            "{} the container has one of its own ({}); what the host saw is of {}",
+            "{} the container has one of its own ({}); {} {} on the host",
             paint.doubt("kernel:"),
             evidence.runtime.kernel_kind.name(),
+            match evidence.witnesses.outside.available {
+                true => "seen from outside was",
+                false => "nobody looked at",
+            },
             evidence.runtime.kernel_kind.process()
         );
     }

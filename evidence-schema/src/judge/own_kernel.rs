@@ -10,6 +10,7 @@ use crate::evidence::{SentryFacts, Verdict};
 use crate::facts;
 use crate::kernel::Own;
 use crate::observation::{Observation, State};
+use std::borrow::Borrow;
 
 /// What is wrong with an operation by a rule for such kernels; `None` if the usual rule
 /// holds there, too.
@@ -49,6 +50,36 @@ pub fn check(
     Some(problem.map(unproven).into_iter().collect())
 }
 
+/// What of the host's view a probe was judged by, in a line that goes with what came back
+/// inside; `None` if that alone was judged.
+pub fn proof<O: Borrow<Observation>>(
+    probe: &ProbeSpec,
+    observations: &[O],
+    texts: &Texts,
+) -> Option<String> {
+    let own = texts.own.as_ref()?;
+    let sentry = own.sentry;
+    let is_judged_here = observations.iter().map(Borrow::borrow).any(|seen| {
+        let mut operations = probe.operations.iter();
+        let operation = operations.find(|operation| operation.id == seen.operation);
+        operation.is_some_and(|operation| check(probe, operation, seen, texts).is_some())
+    });
+    let seen = match probe.id {
+        "XP-ID-CAPS" | "XP-ID-NNP" => ["Seccomp", "NoNewPrivs"]
+            .map(|name| format!("{name} {}", status(sentry, name).unwrap_or("unknown")))
+            .join(", "),
+        "XP-NS-FRESH" => sentry.namespaces.join(", "),
+        "PR-NET-2" => format!(
+            "interfaces {}",
+            facts::interfaces(&sentry.net_dev).join(",")
+        ),
+        "XP-LIM-PIDS" | "XP-LIM-MEMORY" => sentry.cgroup.join(", "),
+        _ => return None,
+    };
+    (is_judged_here && !sentry.status.is_empty())
+        .then(|| format!("[host] {}: {seen}", own.kind.process()))
+}
+
 /// A field of the process's status on the host.
 fn status<'a>(sentry: &'a SentryFacts, name: &str) -> Option<&'a str> {
     facts::status_field(&sentry.status, name)
@@ -62,7 +93,12 @@ fn unseen(own: &Own) -> String {
 /// Why what such a kernel shows in another form is not believed: only the inspector says that
 /// it is one.
 fn is_unseen(own: &Own) -> Option<String> {
-    own.sentry.status.is_empty().then(|| unseen(own))
+    own.sentry.status.is_empty().then(|| {
+        format!(
+            "only the inspector says whose kernel this is: {}",
+            unseen(own)
+        )
+    })
 }
 
 /// What keeps the process that runs the kernel from the host is not there.
@@ -119,9 +155,12 @@ fn namespace(kind: &str, own: &Own, texts: &Texts) -> Option<String> {
     };
     let process = own.kind.process();
     let Some(link) = of_kind(&own.sentry.namespaces) else {
+        let why = match own.sentry.status.is_empty() {
+            true => unseen(own),
+            false => format!("there was no right to read the namespaces of {process}"),
+        };
         return Some(format!(
-            "a number of the container's own kernel says nothing about the host, and {}",
-            unseen(own)
+            "a number of the container's own kernel says nothing about the host, and {why}"
         ));
     };
     let Some(host) = of_kind(texts.host_namespaces) else {
@@ -271,6 +310,19 @@ mod tests {
                 Verdict::Pass,
                 "{id}"
             );
+            let (whole, sweeps) = (raw(), Sweeps::default());
+            let texts = Texts::of_run(&whole, &sweeps).on(Some(Own {
+                kind: KernelKind::Gvisor,
+                sentry: &whole.sentry,
+                host: "6.1.0",
+            }));
+            let told = proof(catalogue::find(id).unwrap(), &seen, &texts);
+            let wanted = "[host] the sentry: Seccomp 2, NoNewPrivs 1";
+            assert_eq!(told.as_deref(), Some(wanted));
+            assert_eq!(
+                proof(catalogue::find("XP-FD").unwrap(), &seen, &texts),
+                None
+            );
             // The host's kernel has to show it itself.
             assert_eq!(
                 judged(id, &seen, &raw(), false).verdict,
@@ -341,6 +393,14 @@ mod tests {
         let judgement = judged("XP-NS-FRESH", &seen, &unseen, true);
         assert_eq!(judgement.verdict, Verdict::Unproven);
         assert_eq!(judgement.reasons.len(), 6);
+        let mut closed = raw();
+        closed.sentry.namespaces.clear();
+        let judgement = judged("XP-NS-FRESH", &seen, &closed, true);
+        assert_eq!(judgement.verdict, Verdict::Unproven);
+        assert!(
+            judgement.reasons[0].contains("no right to read the namespaces of the sentry"),
+            "{judgement:?}"
+        );
         let mut alone = raw();
         alone.host_namespaces.clear();
         assert_eq!(
