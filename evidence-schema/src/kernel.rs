@@ -201,7 +201,12 @@ pub fn impossible(control: &Control, run: &Settings, kind: KernelKind) -> Option
 /// asks whose a file is before it looks at the mount, and root's it is not; and its network
 /// stack answers in its own way, which proves nothing where nobody looked at the sentry.
 pub fn blinds(control: &str, probe: &str) -> bool {
-    [("root-user", "PR-FS-RO-IN"), ("seccomp", "PR-NET-2")].contains(&(control, probe))
+    [
+        ("root-user", "PR-FS-RO-IN"),
+        ("seccomp", "PR-NET-2"),
+        ("seccomp", "XP-REACH"),
+    ]
+    .contains(&(control, probe))
 }
 
 /// The engine was given a seccomp profile, and the runtime left it out without a word.
