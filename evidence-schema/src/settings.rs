@@ -149,8 +149,23 @@ pub const FROZEN: &[&str] = &[
 ];
 
 /// What tells how hot a processor gets. There is one for each.
-pub fn thermal_path(cpu: i64) -> String {
+fn thermal_path(cpu: i64) -> String {
     format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle")
+}
+
+/// Everything that is to be masked on a host with so many processors. A runtime passes over
+/// what is not there.
+pub fn masked_paths(settings: &Settings, cpus: i64) -> Vec<String> {
+    let ours = MASKED.iter().map(|path| (*path).to_owned());
+    let ours = ours.chain((0..cpus).map(thermal_path));
+    let ours = ours.filter(|_| settings.system_paths_masked);
+    ours.chain(settings.covered_texts.iter().cloned()).collect()
+}
+
+/// What is to be frozen.
+pub fn frozen_paths(settings: &Settings) -> Vec<String> {
+    let ours = FROZEN.iter().filter(|_| settings.system_paths_masked);
+    ours.map(|path| (*path).to_owned()).collect()
 }
 
 /// Whether an engine's lists of masked and of read-only paths hold ours.

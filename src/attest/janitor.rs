@@ -21,6 +21,18 @@ pub const ARGUMENT: &str = "internal-janitor";
 /// killed: the engine may still be at work on its last request.
 const LOOK_FOR: Duration = Duration::from_secs(3);
 
+/// On a busy host that request takes longer, and so does every other: this many times as long
+/// as the slowest look is waited for.
+const AS_LONG_AS: u32 = 12;
+
+/// And no longer than this.
+const LOOK_FOR_AT_MOST: Duration = Duration::from_secs(30);
+
+/// How long to go on looking, by the slowest look so far.
+fn patience(slowest: Duration) -> Duration {
+    (slowest * AS_LONG_AS).clamp(LOOK_FOR, LOOK_FOR_AT_MOST)
+}
+
 /// What the tool tells the janitor, one JSON line each.
 #[derive(Debug, Serialize, Deserialize)]
 enum Word {
@@ -149,13 +161,28 @@ pub fn main(tidy: impl Fn(&str) -> bool) -> ExitCode {
         // Nobody is left who could be told.
         let _ = scratch::remove(&place);
     }
-    let give_up = Instant::now() + LOOK_FOR;
+    let (started, mut slowest) = (Instant::now(), Duration::ZERO);
     loop {
+        let began = Instant::now();
         let asked = runs.last().is_none_or(|id| tidy(id));
-        if !asked || Instant::now() > give_up {
+        slowest = slowest.max(began.elapsed());
+        if !asked || started.elapsed() > patience(slowest) {
             break;
         }
         std::thread::sleep(Duration::from_millis(200));
     }
     ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_engine_is_looked_at_for_longer_and_not_for_ever() {
+        let milliseconds = Duration::from_millis;
+        assert_eq!(patience(milliseconds(20)), LOOK_FOR);
+        assert_eq!(patience(milliseconds(900)), milliseconds(10_800));
+        assert_eq!(patience(milliseconds(60_000)), LOOK_FOR_AT_MOST);
+    }
 }

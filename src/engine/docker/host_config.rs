@@ -9,7 +9,7 @@ use bollard::models::{
     ResourcesUlimits,
 };
 use std::collections::HashMap;
-use tki_evidence::settings::{Bind, BindKind, FROZEN, MASKED, Ulimit, thermal_path};
+use tki_evidence::settings::{Bind, BindKind, Ulimit, frozen_paths, masked_paths};
 
 /// The body of the create call.
 pub fn create_body(launch: &Launch) -> ContainerCreateBody {
@@ -96,11 +96,8 @@ fn host_config(launch: &Launch) -> HostConfig {
                 .collect(),
         ),
         // Absent would mean the engine's own lists, which are as old as it is.
-        masked_paths: Some(masked(launch)),
-        readonly_paths: Some(match settings.system_paths_masked {
-            true => FROZEN.iter().map(|path| (*path).to_owned()).collect(),
-            false => Vec::new(),
-        }),
+        masked_paths: Some(masked_paths(settings, launch.cpus)),
+        readonly_paths: Some(frozen_paths(settings)),
         ulimits: Some(settings.ulimits.iter().map(ulimit).collect()),
         auto_remove: Some(settings.auto_remove),
         log_config: Some(HostConfigLogConfig {
@@ -109,15 +106,6 @@ fn host_config(launch: &Launch) -> HostConfig {
         }),
         ..HostConfig::default()
     }
-}
-
-/// Paths that nobody inside is to read. A runtime passes over those that are not there.
-pub fn masked(launch: &Launch) -> Vec<String> {
-    let settings = &launch.settings;
-    let ours = MASKED.iter().map(|path| (*path).to_owned());
-    let ours = ours.chain((0..launch.cpus).map(thermal_path));
-    let ours = ours.filter(|_| settings.system_paths_masked);
-    ours.chain(settings.covered_texts.iter().cloned()).collect()
 }
 
 fn mount(bind: &Bind, launch: &Launch) -> Mount {

@@ -4,7 +4,7 @@
 use super::keeper::limits::is_late;
 use crate::described::embedded::BECOMES;
 use serde_json::{Value, json};
-use tki_evidence::settings::{FROZEN, MASKED, Settings, thermal_path};
+use tki_evidence::settings::{Settings, frozen_paths, masked_paths};
 
 /// How the container is made.
 #[derive(Clone, Debug)]
@@ -35,25 +35,13 @@ pub fn config(settings: &Settings, arguments: &[String], way: &Way) -> Value {
         .iter()
         .map(|name| format!("CAP_{name}"))
         .collect();
-    let paths = |list: &[&str]| -> Vec<String> {
-        if settings.system_paths_masked {
-            list.iter().map(|path| (*path).to_owned()).collect()
-        } else {
-            Vec::new()
-        }
-    };
-    let mut masked = paths(MASKED);
-    if settings.system_paths_masked {
-        masked.extend((0..way.cpus).map(thermal_path));
-    }
-    masked.extend(settings.covered_texts.iter().cloned());
     let namespaces: Vec<Value> = ["pid", "network", "ipc", "uts", "mount", "cgroup"]
         .iter()
         .map(|kind| json!({ "type": kind }))
         .collect();
     let mut linux = json!({
-        "maskedPaths": masked,
-        "readonlyPaths": paths(FROZEN),
+        "maskedPaths": masked_paths(settings, way.cpus),
+        "readonlyPaths": frozen_paths(settings),
         "cgroupsPath": way.group,
         "rootfsPropagation": "private",
         "namespaces": namespaces,

@@ -5,7 +5,7 @@ use crate::engine::contract::Launch;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use tki_evidence::relaxation::UNCONFINED;
-use tki_evidence::settings::{Bind, BindKind, MASKED, Settings, thermal_path};
+use tki_evidence::settings::{Bind, BindKind, Settings, masked_paths};
 
 /// Podman shows the profile's path in its description under this name.
 const SECCOMP_PATH: &str = "io.podman.annotations.seccomp";
@@ -89,7 +89,7 @@ pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
     });
     // Podman has lists of its own, to which these are added.
     match settings.system_paths_masked {
-        true => spec["mask"] = json!(masked(launch)),
+        true => spec["mask"] = json!(masked_paths(settings, launch.cpus)),
         false => spec["unmask"] = json!(["ALL"]),
     }
     if settings
@@ -103,14 +103,6 @@ pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
         spec["oci_runtime"] = json!(runtime);
     }
     spec
-}
-
-/// Paths that nobody inside is to read, as far as the runtime finds them.
-fn masked(launch: &Launch) -> Vec<String> {
-    let ours = MASKED.iter().map(|path| (*path).to_owned());
-    let ours = ours.chain((0..launch.cpus).map(thermal_path));
-    let covered = launch.settings.covered_texts.iter().cloned();
-    ours.chain(covered).collect()
 }
 
 fn namespace(mode: &str) -> Value {
