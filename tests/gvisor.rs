@@ -4,7 +4,7 @@
 use crate::common::podman::{podman, whole_podman};
 use crate::common::private_engine::{PrivateEngine, write_program};
 use crate::common::somebody::Somebody;
-use crate::common::{attest, evidence_in, isolated, need, read_json, run, verify};
+use crate::common::{attest, eventually, evidence_in, isolated, need, read_json, run, verify};
 use crate::verify::write_restamped;
 use serde_json::{Value, json};
 use std::fs;
@@ -34,16 +34,21 @@ fn engine() -> PrivateEngine {
     PrivateEngine::start_with(&[FILTERED, IGNORING])
 }
 
-/// What a run on the engine left there.
+/// What is left on an engine, and of gVisor's processes, which end a moment after their
+/// container.
 fn left(engine: &PrivateEngine) -> [String; 3] {
-    let processes = need("procps", Command::new("ps").args(["-eo", "args"]));
     let folder = engine.socket().parent().unwrap().display().to_string();
-    let ours = |line: &&str| line.starts_with("runsc-") && line.contains(&folder);
-    let sentries: Vec<&str> = processes.stdout.lines().filter(ours).collect();
+    let sentries = || {
+        let processes = need("procps", Command::new("ps").args(["-eo", "args"]));
+        let ours = |line: &&str| line.starts_with("runsc-") && line.contains(&folder);
+        let lines: Vec<&str> = processes.stdout.lines().filter(ours).collect();
+        lines.join("\n")
+    };
+    eventually("no process of gVisor's is left", || sentries().is_empty());
     [
         engine.docker(&["ps", "--all", "--quiet"]),
         engine.docker(&["volume", "ls", "--quiet"]),
-        sentries.join("\n"),
+        sentries(),
     ]
 }
 

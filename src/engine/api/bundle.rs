@@ -9,6 +9,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+use tki_evidence::wire::ABSTRACT_CANARY;
 
 /// The longest description that is read: ours have a seccomp profile each.
 pub const LONGEST: u64 = 4 << 20;
@@ -58,15 +59,11 @@ impl Bundle {
     /// is its process, and /in and /out lie together in the directory of a run.
     pub fn read(text: &[u8]) -> Option<Self> {
         let config: Config = serde_json::from_slice(text).ok()?;
-        let [program, argument] = config.process.args.as_slice() else {
-            return None;
-        };
-        let arguments = [ARGUMENT, GUEST, "threads", "neighbour"];
-        let is_inspector = is_inspector(program) && arguments.contains(&argument.as_str());
+        errand(&config.process.args)?;
         let run = run_by_sides(&config.mounts)?;
         let root = config.root.path;
         let annotations = config.annotations;
-        (is_inspector && is_plain(&root)).then_some(Self {
+        is_plain(&root).then_some(Self {
             root,
             run,
             annotations,
@@ -89,11 +86,39 @@ impl Bundle {
     }
 }
 
-/// What the inspector is told to do, in each container of ours.
+/// What the inspector is told to do, in most containers of ours.
 pub const ARGUMENT: &str = "probe";
 
 /// The same in a control that joins a neighbour's processes.
 pub const GUEST: &str = "guest";
+
+/// The same in a control that shows two threads.
+pub const THREADS: &str = "threads";
+
+/// The same in the container that does something for controls. The abstract name of a socket
+/// follows.
+pub const NEIGHBOUR: &str = "neighbour";
+
+/// What the inspector was told to do by these words; `None` if no container of ours executes
+/// them.
+pub fn errand(words: &[String]) -> Option<&str> {
+    let (program, words) = words.split_first()?;
+    let (errand, more) = words.split_first()?;
+    let is_known = match errand.as_str() {
+        ARGUMENT | GUEST | THREADS => more.is_empty(),
+        NEIGHBOUR => matches!(more, [name] if is_canary(name)),
+        _ => false,
+    };
+    (is_inspector(program) && is_known).then_some(errand.as_str())
+}
+
+/// The abstract name of a canary's socket.
+fn is_canary(name: &str) -> bool {
+    let random = name.strip_prefix(ABSTRACT_CANARY);
+    random.is_some_and(|random| {
+        random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
 
 /// The run whose directory holds both what is bound to /in and what is bound to /out, or
 /// whose volume is /in while /out is one, too.

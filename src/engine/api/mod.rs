@@ -24,7 +24,7 @@ use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
 use bollard::query_parameters::{
-    RemoveContainerOptions, RemoveContainerOptionsBuilder, RemoveVolumeOptions,
+    RemoveContainerOptions, RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
 };
 use bollard::{ClientVersion, Docker};
 use endpoint::Endpoint;
@@ -165,20 +165,32 @@ impl Api {
             return Ok(());
         }
         let docker = self.docker.clone();
-        let options = None::<RemoveVolumeOptions>;
+        let mut remove = |force| {
+            let options = RemoveVolumeOptionsBuilder::new().force(force).build();
+            let removed = docker.remove_volume(name, Some(options));
+            self.look_up("DELETE /volumes", removed).map(drop)
+        };
         // An engine lets go of it a moment after the container is gone.
         for _ in 0..20 {
-            let removed = docker.remove_volume(name, options.clone());
-            match self.look_up("DELETE /volumes", removed) {
+            match remove(false) {
                 Err(EngineError::Refused { status: 409, .. }) => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                other => return other.map(drop),
+                // One that was killed on the way has a volume without its directory, which it
+                // can only forget.
+                Err(EngineError::Refused { message, .. }) if is_without_directory(&message) => {
+                    return remove(true);
+                }
+                other => return other,
             }
         }
-        let removed = docker.remove_volume(name, options);
-        self.look_up("DELETE /volumes", removed).map(drop)
+        remove(false)
     }
+}
+
+/// What Docker says of a volume whose directory is gone.
+fn is_without_directory(message: &str) -> bool {
+    message.contains("/_data") && message.ends_with("no such file or directory")
 }
 
 /// How a container of ours is removed: whatever it does, and with its volumes that have no

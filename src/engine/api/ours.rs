@@ -2,7 +2,9 @@
 //! container of anybody's may carry ours: a label says what to look at. A container is
 //! ours if everything that this tool gives one is there and agrees.
 
-use crate::engine::api::bundle::{ARGUMENT, Bound, GUEST, is_inspector, run_by_sides};
+use crate::engine::api::bundle::{
+    ARGUMENT, Bound, GUEST, NEIGHBOUR, THREADS, errand, is_inspector, run_by_sides,
+};
 use crate::engine::api::names::{Run, is_id, run_of};
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use std::collections::BTreeMap;
@@ -86,10 +88,6 @@ pub fn told(labels: &Labels) -> Option<Run> {
 /// scout.
 const ROLES: [&str; 4] = ["probe", "control", NEIGHBOUR, "scout"];
 
-/// The role of the container that does something for controls, its name after the run, and
-/// what the inspector is told to do there.
-const NEIGHBOUR: &str = "neighbour";
-
 /// The role that a container with this name has. A control is called by its name as well.
 pub fn role(name: &str, run: &Run) -> &'static str {
     match name.get(NAME_PREFIX.len() + run.id.len()..) {
@@ -105,7 +103,7 @@ fn argument(name: &str, run: &Run) -> &'static str {
     match name.get(NAME_PREFIX.len() + run.id.len()..) {
         Some("-neighbour") => NEIGHBOUR,
         Some("-processes") => GUEST,
-        Some("-threads") => "threads",
+        Some("-threads") => THREADS,
         _ => ARGUMENT,
     }
 }
@@ -149,7 +147,7 @@ impl Described {
 impl Whole {
     /// It is of a container that this tool has made for the run.
     fn is_of(&self, run: &Run, argument: &str) -> Result<(), &'static str> {
-        if !matches!(self.program.as_slice(), [one, two] if is_inspector(one) && two == argument) {
+        if errand(&self.program) != Some(argument) {
             return Err("it does not execute the inspector");
         }
         if !self.auto_remove {
@@ -229,6 +227,25 @@ mod tests {
             assert_eq!((run.id.as_str(), run.nobodys_after), (ID, 7));
             let leftover = ours(control).leftover();
             assert_eq!((leftover.foreign, leftover.deadline), (None, Some(7)));
+        }
+        // The neighbour is told a name besides, which can be any of its form and no other.
+        let mut neighbour = ours("-neighbour");
+        neighbour.labels.insert(LABEL_ROLE.into(), NEIGHBOUR.into());
+        for (words, is_ours) in [
+            (
+                &["/tki-inspector", NEIGHBOUR, "tki-canary-0123abcd"][..],
+                true,
+            ),
+            (&["/tki-inspector", NEIGHBOUR], false),
+            (
+                &["/tki-inspector", NEIGHBOUR, "tki-canary-0123abcd", "x"],
+                false,
+            ),
+            (&["/tki-inspector", NEIGHBOUR, "/bin/sh"], false),
+            (&["/tki-inspector", "probe"], false),
+        ] {
+            whole(&mut neighbour).program = words.iter().map(|word| (*word).into()).collect();
+            assert_eq!(neighbour.run().is_ok(), is_ours, "{words:?}");
         }
         let mut podmans = ours("");
         podmans.name = podmans.name[1..].to_owned();
