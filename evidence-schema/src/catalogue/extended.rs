@@ -19,6 +19,20 @@ const NOT_WRITABLE_OR_THERE: Expect = Expect::Denied(&["EROFS", "EACCES", "EPERM
 /// Either there is no socket to connect with, or nobody of that name.
 const NO_PEER: Expect = Expect::Denied(&["EPERM", "EACCES", "EAFNOSUPPORT", "ECONNREFUSED"]);
 
+/// What most of them have in common.
+const OF_THE_ENGINE: ProbeSpec = ProbeSpec {
+    id: "",
+    requirements: &[],
+    operation: "",
+    expected: "",
+    reason: "",
+    phases: ENGINE,
+    required_phases: ENGINE,
+    heavy: false,
+    uncalibrated: None,
+    operations: &[],
+};
+
 /// The extended probes.
 pub const EXTENDED: &[ProbeSpec] = &[
     ProbeSpec {
@@ -27,15 +41,12 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "io_uring_setup, io_uring_enter, io_uring_register",
         expected: "denied EPERM or ENOSYS",
         reason: "io_uring performs socket and file operations that a filter never sees",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("io_uring_setup", NO_CALL),
             op("io_uring_enter", NO_CALL),
             op("io_uring_register", NO_CALL),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-PROGRAMS",
@@ -43,15 +54,12 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "bpf, perf_event_open, userfaultfd",
         expected: "denied EPERM or ENOSYS",
         reason: "no programs, counters or fault handlers inside the kernel",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("bpf", NO_CALL),
             op("perf_event_open", NO_CALL),
             op("userfaultfd", NO_CALL),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-KEYRING",
@@ -59,15 +67,12 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "add_key, request_key, keyctl",
         expected: "denied EPERM or ENOSYS",
         reason: "the kernel's keyrings are not divided between containers",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("add_key", NO_CALL),
             op("request_key", NO_CALL),
             op("keyctl", NO_CALL),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ADMIN",
@@ -76,10 +81,6 @@ pub const EXTENDED: &[ProbeSpec] = &[
         expected: "denied EPERM or ENOSYS",
         reason: "nothing that administers the host; all but quotactl needs a capability as well, so \
                  quotactl alone shows what the filter denies",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("kexec_load", NO_CALL),
             op("kexec_file_load", NO_CALL),
@@ -91,6 +92,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
             op("quotactl", NO_CALL),
             op("swapon", NO_CALL),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-HANDLES",
@@ -98,14 +100,11 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "open_by_handle_at, name_to_handle_at",
         expected: "denied EPERM or ENOSYS",
         reason: "files by handle pass every check of paths",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("open_by_handle_at", NO_CALL),
             op("name_to_handle_at", NO_CALL),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-PAGE-CACHE",
@@ -113,15 +112,12 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "splice, tee, vmsplice",
         expected: "denied EPERM or ENOSYS",
         reason: "pages of files that can only be read have been written to by way of pipes",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("splice", NO_CALL),
             op("tee", NO_CALL),
             op("vmsplice", NO_CALL),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FAMILIES",
@@ -130,10 +126,6 @@ pub const EXTENDED: &[ProbeSpec] = &[
                     not exist",
         expected: "denied each, with EPERM, EACCES or EAFNOSUPPORT, or by SIGSYS",
         reason: "each family is code of the kernel's, and rarely used ones have let callers out",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("socket(0..63, 15)", Expect::Fact(FactRule::Refused(64))),
             op(
@@ -141,6 +133,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
                 Expect::Fact(FactRule::Refused(32)),
             ),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-PROCESSES",
@@ -148,16 +141,13 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "process_vm_writev, kcmp, pidfd_getfd, pidfd_open",
         expected: "denied EPERM or ENOSYS",
         reason: "one process must not write into, compare or rob another",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("process_vm_writev", NO_CALL),
             op("kcmp", NO_CALL),
             op("pidfd_getfd", NO_CALL),
             op("pidfd_open", NO_CALL),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-PERSONALITY",
@@ -165,11 +155,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "personality (a query that changes nothing)",
         expected: "denied EPERM or ENOSYS",
         reason: "another execution domain switches off address randomisation and more",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("personality", NO_CALL)],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-TTY",
@@ -178,16 +165,13 @@ pub const EXTENDED: &[ProbeSpec] = &[
         expected: "denied EPERM",
         reason: "typing into the caller's terminal, or a line discipline that is a module; the \
                  kernel looks at 32 bits of the request, a careless filter at 64",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("ioctl(TIOCSTI)", NOT_PERMITTED),
             op("ioctl(TIOCSTI | 1 << 32)", NOT_PERMITTED),
             op("ioctl(TIOCLINUX)", NOT_PERMITTED),
             op("ioctl(TIOCSETD)", NOT_PERMITTED),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-MOUNT-API",
@@ -197,10 +181,6 @@ pub const EXTENDED: &[ProbeSpec] = &[
         expected: "denied EPERM or ENOSYS",
         reason: "the mount table has a second set of calls; whether the newest are denied follows \
                  from the profile, and XP-ABI-SWEEP holds it to that",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("open_tree", NO_CALL),
             op("move_mount", NO_CALL),
@@ -214,6 +194,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
             op("open_tree_attr", Expect::Recorded),
             op("listns", Expect::Recorded),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-NS-MAKE",
@@ -221,10 +202,6 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "unshare and clone of every kind of namespace, clone3, setns",
         expected: "denied EPERM or ENOSYS",
         reason: "a new namespace gives its maker capabilities over it",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("unshare(mnt)", NO_CALL),
             op("unshare(uts)", NO_CALL),
@@ -244,6 +221,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
             op("clone3", NO_CALL),
             op("setns", NO_CALL),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ABI-I386",
@@ -251,15 +229,12 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "getpid and socketcall by int 0x80, also with arguments that can be read",
         expected: "killed, or no such entry in the kernel",
         reason: "the 32-bit table has other numbers, which a filter may not know",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("int 0x80 getpid", NO_ABI),
             op("int 0x80 socketcall", NO_ABI),
             op("int 0x80 socketcall(AF_ALG)", NO_ABI),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ABI-X32",
@@ -267,11 +242,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "getpid and socket in the x32 table",
         expected: "killed, EPERM or ENOSYS",
         reason: "the same numbers from another base, which a filter may not know",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("x32 getpid", NO_ABI), op("x32 socket", NO_ABI)],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ABI-SWEEP",
@@ -279,11 +251,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "every system call number, with arguments that cannot work",
         expected: "what the profile denies is denied, and so is everything on the floor",
         reason: "what was loaded is compared with what was written",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("sweep", Expect::Fact(FactRule::Sweep))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ID-USER",
@@ -291,11 +260,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "user, group and supplementary groups",
         expected: "none is root's",
         reason: "root inside is root outside unless something else stands between",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("ids", Expect::Fact(FactRule::NotRoot))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ID-CAPS",
@@ -303,10 +269,6 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "the five capability sets",
         expected: "all empty",
         reason: "a capability is a piece of root",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op(
                 "CapInh",
@@ -329,6 +291,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
                 Expect::Fact(FactRule::Status("CapAmb", "0000000000000000")),
             ),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ID-NNP",
@@ -336,14 +299,11 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "the no-new-privileges bit",
         expected: "1",
         reason: "without it a set-user-id file gives privileges back",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op(
             "NoNewPrivs",
             Expect::Fact(FactRule::Status("NoNewPrivs", "1")),
         )],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ID-SECCOMP",
@@ -351,14 +311,11 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "the seccomp mode",
         expected: "2, a filter",
         reason: "a profile that was not loaded denies nothing",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op(
             "Seccomp",
             Expect::Fact(FactRule::Status("Seccomp", "2")),
         )],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ID-THREADS",
@@ -366,11 +323,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "threads of the inspector",
         expected: "one",
         reason: "what is true of one thread need not be true of another",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("threads", Expect::Fact(FactRule::Is("1")))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ID-SUID",
@@ -378,11 +332,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "set-user-id and set-group-id files anywhere",
         expected: "none",
         reason: "a file that changes its caller's identity",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("walk-for-suid", Expect::Fact(FactRule::Is("")))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-ID-LSM",
@@ -390,11 +341,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "the label of a security module",
         expected: "the one that the engine says it gave, enforced",
         reason: "a label that the engine speaks of and the kernel does not know confines nothing",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("lsm-label", Expect::Fact(FactRule::Label))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-NS-FRESH",
@@ -402,10 +350,6 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "the mnt, pid, net, ipc, uts and cgroup namespaces; user and time are recorded",
         expected: "neither the kernel's first, nor the host's or, where that is not seen, a neighbour's",
         reason: "a namespace that is shared is not there",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("ns-mnt", Expect::Fact(FactRule::FreshNamespace)),
             op("ns-pid", Expect::Fact(FactRule::FreshNamespace)),
@@ -416,6 +360,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
             op("ns-user", Expect::Recorded),
             op("ns-time", Expect::Recorded),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-NS-PID",
@@ -423,14 +368,11 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "own process id, visible processes",
         expected: "1; only the inspector's",
         reason: "a process that can be seen can be asked things",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("pid-1", Expect::Fact(FactRule::Is("1"))),
             op("processes", Expect::Fact(FactRule::Is("tki-inspector"))),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-NS-HOSTNAME",
@@ -438,11 +380,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "the host name",
         expected: "that of the sandbox",
         reason: "the host's name tells where one is",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("hostname", Expect::Fact(FactRule::Is(HOSTNAME)))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-NS-IPC",
@@ -450,15 +389,12 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "System V shared memory, semaphores and queues",
         expected: "none visible, the host's canary included",
         reason: "memory shared with the host",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("sysvipc-shm", Expect::Fact(FactRule::Is("0"))),
             op("sysvipc-sem", Expect::Fact(FactRule::Is("0"))),
             op("sysvipc-msg", Expect::Fact(FactRule::Is("0"))),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-NS-ABSTRACT",
@@ -466,14 +402,11 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "abstract unix sockets; connecting to the host's canary",
         expected: "none visible; denied EPERM, EACCES or ECONNREFUSED",
         reason: "names without a file that only a network namespace hides",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("proc-net-unix", Expect::Fact(FactRule::Is("0"))),
             op("connect(abstract canary)", NO_PEER),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-NS-SIGNAL",
@@ -481,11 +414,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "signal 0, which only asks, to every other process but the first",
         expected: "denied ESRCH: there is none",
         reason: "what can be signalled can be stopped and ended",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("kill(-1, 0)", Expect::Denied(&["ESRCH"]))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-REACH",
@@ -494,10 +424,6 @@ pub const EXTENDED: &[ProbeSpec] = &[
                     answer: metadata services, Docker Desktop's host, bridges, the gateway",
         expected: "denied each, with ENETUNREACH, or no socket is to be had",
         reason: "where there is a network, this names what it leads to: credentials, first of all",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("connect(169.254.169.254/udp)", NO_ROUTE),
             op("connect(169.254.170.2/udp)", NO_ROUTE),
@@ -510,6 +436,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
             op("connect([fd00:ec2::254]/udp)", NO_ROUTE_V6),
             op("connect(gateway/udp)", NO_ROUTE),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-FLAGS",
@@ -517,11 +444,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "flags of every mount, propagation",
         expected: "nosuid, nodev, noexec and ro where they belong; nothing shared",
         reason: "a mount is as safe as its flags",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("mount-flags", Expect::Fact(FactRule::MountFlags))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-MASKED",
@@ -530,10 +454,6 @@ pub const EXTENDED: &[ProbeSpec] = &[
         expected: "absent, the null device itself, or an empty read-only mount",
         reason: "a mask that is not the null device is somebody's file; what power, heat and \
                  interrupts tell has given secrets of others away",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("masked(/proc/acpi)", Expect::Fact(FactRule::OneOf(MASKS))),
             op("masked(/proc/asound)", Expect::Fact(FactRule::OneOf(MASKS))),
@@ -573,6 +493,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
                 Expect::Fact(FactRule::OneOf(MASKS)),
             ),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-PROC-RO",
@@ -581,10 +502,6 @@ pub const EXTENDED: &[ProbeSpec] = &[
                     uevent_helper, binfmt_misc",
         expected: "mounted read-only; denied",
         reason: "files through which the host executes programs",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op(
                 "read-only(/proc/bus)",
@@ -612,6 +529,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
                 NOT_WRITABLE_OR_THERE,
             ),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-CGROUP",
@@ -619,15 +537,12 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "writing below /sys/fs/cgroup: a new group, cgroup.procs, release_agent",
         expected: "denied",
         reason: "whoever writes there sets limits, and on version 1 has a program executed on the host",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("mkdir(cgroup)", NOT_WRITABLE_OR_THERE),
             op("open(cgroup.procs)", NOT_WRITABLE_OR_THERE),
             op("open(release_agent)", NOT_WRITABLE_OR_THERE),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-DEVICES",
@@ -635,16 +550,13 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "entries of /dev and their numbers; mknod",
         expected: "those of every container; denied EPERM",
         reason: "a device node is the host's hardware",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("devices", Expect::Fact(FactRule::Devices)),
             op("device-numbers", Expect::Fact(FactRule::DeviceNumbers)),
             op("mknod(/out)", NO_CALL),
             op("mknod(/tmp)", NO_CALL),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-REOPEN",
@@ -652,15 +564,12 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "opening again through /proc/self/fd and /proc/self/root",
         expected: "denied EROFS; ENOENT",
         reason: "a second open must not give more than the first",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("reopen(/in for writing)", READ_ONLY),
             op("open(/proc/self/root/../../etc/shadow)", NOT_THERE),
             op("open(/proc/1/root/etc/shadow)", NOT_THERE),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-CWD",
@@ -668,14 +577,11 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "the working directory, and a file of the host by way of it",
         expected: "the container's root; denied ENOENT",
         reason: "a directory of the host that a runtime left there is a way out",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("cwd", Expect::Fact(FactRule::Is("/"))),
             op("open(../../../../etc/shadow)", NOT_THERE),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-REALPROC",
@@ -684,14 +590,11 @@ pub const EXTENDED: &[ProbeSpec] = &[
                     opened without crossing a mount",
         expected: "proc; each opened, or not there",
         reason: "a file over a text of /proc says whatever it likes",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("fstatfs(/proc)", Expect::Fact(FactRule::Is("0x9fa0"))),
             op("openat2(texts)", Expect::Fact(FactRule::RealTexts)),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-SPECIAL",
@@ -699,10 +602,6 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "a pipe with a name in /out; a hard link in /out to a file of /in",
         expected: "denied EPERM; EXDEV or EPERM",
         reason: "whoever collects /out must find files there, and none that is also an input",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("mkfifo(/out)", NO_CALL),
             op(
@@ -710,6 +609,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
                 Expect::Denied(&["EXDEV", "EPERM", "ENOSYS"]),
             ),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-CANARY",
@@ -717,11 +617,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "a file of the host, the launcher's own executable, by its path",
         expected: "denied ENOENT",
         reason: "a path of the host must lead nowhere",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("open(host canary)", NOT_THERE)],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FS-FILES",
@@ -729,11 +626,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "every regular file outside /in, /out, /proc, /sys and /dev",
         expected: "exactly the image's and the engine's",
         reason: "what can be read is what was put there",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("files", Expect::Fact(FactRule::ImageFiles))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-FD",
@@ -741,11 +635,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "open descriptors",
         expected: "0, 1 and 2, each a pipe or the null device",
         reason: "a descriptor left open by the launcher reaches whatever it reaches",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[op("descriptors", Expect::Fact(FactRule::Descriptors))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-MEM-EXEC",
@@ -754,16 +645,13 @@ pub const EXTENDED: &[ProbeSpec] = &[
                     writable code is recorded",
         expected: "denied EPERM or EACCES",
         reason: "execution without exec",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("mmap(PROT_EXEC of a file in /out)", NOT_MAPPED),
             op("mmap(PROT_EXEC of a file in /tmp)", NOT_MAPPED),
             op("mmap(PROT_EXEC of a file in /proc/sys)", NOT_MAPPED),
             op("mmap(RWX)", Expect::Recorded),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-CORE",
@@ -773,14 +661,11 @@ pub const EXTENDED: &[ProbeSpec] = &[
         expected: "no program and a limit of 0 or 1; or a limit of 1, at which none is started",
         reason: "the program that a core dump is piped into is root on the host, and a limit of 0 \
                  does not stop it",
-        phases: ENGINE,
-        required_phases: ENGINE,
-        heavy: false,
-        uncalibrated: None,
         operations: &[
             op("core dumps", Expect::Fact(FactRule::CoreDumps)),
             op("setrlimit(core, 0)", Expect::Recorded),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-LIM-PIDS",
@@ -788,11 +673,9 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "fork until the limit",
         expected: "denied EAGAIN",
         reason: "a fork bomb must stop inside",
-        phases: ENGINE,
-        required_phases: ENGINE,
         heavy: true,
-        uncalibrated: None,
         operations: &[op("fork", Expect::Denied(&["EAGAIN"]))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-LIM-MEMORY",
@@ -800,11 +683,9 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "a child that uses more memory than the limit",
         expected: "killed, or denied ENOMEM, and the inspector lives",
         reason: "memory of the host is shared",
-        phases: ENGINE,
-        required_phases: ENGINE,
         heavy: true,
-        uncalibrated: None,
         operations: &[op("allocate", Expect::Denied(&["SIGKILL", "ENOMEM"]))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-LIM-OUT",
@@ -812,11 +693,9 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "writing into /out until it is full",
         expected: "denied ENOSPC",
         reason: "a disk of the host must not fill",
-        phases: ENGINE,
-        required_phases: ENGINE,
         heavy: true,
-        uncalibrated: None,
         operations: &[op("fill(/out)", Expect::Denied(&["ENOSPC"]))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-LIM-TMP",
@@ -824,11 +703,9 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "writing into /tmp until it is full",
         expected: "denied ENOSPC",
         reason: "memory of the host must not fill",
-        phases: ENGINE,
-        required_phases: ENGINE,
         heavy: true,
-        uncalibrated: None,
         operations: &[op("fill(/tmp)", Expect::Denied(&["ENOSPC"]))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-LIM-INODES",
@@ -836,14 +713,12 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "making empty files in /out and in /tmp until there is no room for one more",
         expected: "denied ENOSPC",
         reason: "an empty file has no size, and takes memory of the kernel's all the same",
-        phases: ENGINE,
-        required_phases: ENGINE,
         heavy: true,
-        uncalibrated: None,
         operations: &[
             op("files(/out)", Expect::Denied(&["ENOSPC"])),
             op("files(/tmp)", Expect::Denied(&["ENOSPC"])),
         ],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-LIM-NOFILE",
@@ -851,11 +726,9 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "open files until the limit",
         expected: "denied EMFILE",
         reason: "descriptors of the host are shared",
-        phases: ENGINE,
-        required_phases: ENGINE,
         heavy: true,
-        uncalibrated: None,
         operations: &[op("open", Expect::Denied(&["EMFILE"]))],
+        ..OF_THE_ENGINE
     },
     ProbeSpec {
         id: "XP-LIM-CPU",
@@ -863,10 +736,8 @@ pub const EXTENDED: &[ProbeSpec] = &[
         operation: "two busy children for some periods of the quota",
         expected: "throttled, by the kernel's own count",
         reason: "processors of the host are shared",
-        phases: ENGINE,
-        required_phases: ENGINE,
         heavy: true,
-        uncalibrated: None,
         operations: &[op("throttling", Expect::Fact(FactRule::Is("throttled")))],
+        ..OF_THE_ENGINE
     },
 ];
