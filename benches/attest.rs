@@ -55,9 +55,9 @@ fn compare_local(
     let description = files(&out, "json").remove(0);
     let description = description.with_extension("").join("container.json");
     let description = std::fs::read(description).expect("the container's description");
-    let description = serde_json::from_slice(&description).expect("it is JSON");
+    let description: serde_json::Value = serde_json::from_slice(&description).expect("it is JSON");
     unpack_image(work.path());
-    let peer_line = line(&description, work.path());
+    let peer_line = line(&description["made"]["config"], work.path());
     let nothing: Vec<String> = peer_line
         .iter()
         .map(|word| match word.as_str() {
