@@ -216,6 +216,20 @@ mod tests {
     use super::complaint;
 
     #[test]
+    fn a_volume_without_its_directory_is_known_by_what_docker_says() {
+        let said = "remove ab: umount /var/lib/docker/volumes/ab/_data, flags: 0x2: no such file \
+                    or directory";
+        assert!(super::is_without_directory(said));
+        for other in [
+            "remove ab: umount /var/lib/docker/volumes/ab/_data: device or resource busy",
+            "get ab: no such volume",
+            "no such file or directory",
+        ] {
+            assert!(!super::is_without_directory(other), "{other}");
+        }
+    }
+
+    #[test]
     fn an_answer_that_began_well_may_end_otherwise() {
         let well = br#"{"stream":"Loaded image: x\n"}"#;
         for body in [&b""[..], b"Loaded", well, &[&well[..], b"\n"].concat()] {
