@@ -5,7 +5,7 @@
 TARGET := x86_64-unknown-linux-gnu
 TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils bsdutils util-linux \
 	iproute2 openssh-client openssh-server openssl podman uidmap runc crun bubblewrap catatonit postgresql shellcheck \
-	qemu-system-x86 busybox-static apparmor runsc golang-github-opencontainers-image-spec-dev
+	qemu-system-x86 busybox-static apparmor procps runsc golang-github-opencontainers-image-spec-dev
 
 .PHONY: all attest check test lint bench fuzz image image-context release schema clean
 
