@@ -175,7 +175,7 @@ pub const EVIDENCE: &[Field] = &[
     field("raw.outside.descriptors", "EV-OUTSIDE EV-WITNESSES", ""),
     field("raw.outside.gid_map", "EV-OUTSIDE", "which ids of the host a range is, beyond those of the process"),
     field("raw.outside.limits", "EV-OUTSIDE EV-WITNESSES", ""),
-    field("raw.outside.lsm_label", "EV-OUTSIDE EV-WITNESSES", ""),
+    field("raw.outside.lsm_label", "EV-OUTSIDE EV-WITNESSES", "that the host could not read it, where it is empty"),
     field("raw.outside.mountinfo", "EV-OUTSIDE EV-WITNESSES", "where in the control groups the container's begins"),
     field("raw.outside.namespaces[]", "EV-OUTSIDE EV-WITNESSES", ""),
     field("raw.outside.net_dev", "EV-OUTSIDE EV-WITNESSES", ""),

@@ -153,9 +153,14 @@ fn thermal_path(cpu: i64) -> String {
     format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle")
 }
 
+/// More processors than any kernel of this architecture knows.
+pub const MOST_CPUS: i64 = 8192;
+
 /// Everything that is to be masked on a host with so many processors. A runtime passes over
 /// what is not there.
 pub fn masked_paths(settings: &Settings, cpus: i64) -> Vec<String> {
+    // How many there are is the engine's word.
+    let cpus = cpus.min(MOST_CPUS);
     let ours = MASKED.iter().map(|path| (*path).to_owned());
     let ours = ours.chain((0..cpus).map(thermal_path));
     let ours = ours.filter(|_| settings.system_paths_masked);
@@ -184,7 +189,7 @@ pub fn covered_texts(masked: &[String]) -> Vec<String> {
 }
 
 /// How much a memory file system may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Bytes.
     pub bytes: u64,
@@ -432,4 +437,31 @@ pub fn shortfalls(settings: &Settings) -> Vec<String> {
         "the container is not removed by itself",
     );
     short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many processors there are is the engine's word, and costs nothing.
+    #[test]
+    fn no_number_of_processors_makes_an_endless_list() {
+        let text = r#"{"network":"","ipc":"","pid":"","uts":"","userns":"","cgroupns":"",
+            "hostname":"","privileged":false,"read_only_rootfs":true,"user":"","env":[],"binds":[],
+            "tmpfs":[],"cap_add":[],"cap_drop":[],"no_new_privileges":true,"seccomp":"",
+            "security_options":[],"system_paths_masked":true,"covered_texts":["/proc/x"],"lsm":"",
+            "working_directory":"/","devices":[],"pids_limit":1,"memory_bytes":1,
+            "memory_swap_bytes":1,"cpu_period_us":1,"cpu_quota_us":1,"ulimits":[],
+            "auto_remove":true,"log_driver":""}"#;
+        let mut settings: Settings = serde_json::from_str(text).unwrap();
+        let most = MASKED.len() + 8192 + 1;
+        assert_eq!(masked_paths(&settings, i64::MAX).len(), most);
+        assert_eq!(masked_paths(&settings, i64::MIN).len(), MASKED.len() + 1);
+        let two = masked_paths(&settings, 2);
+        assert_eq!(two[two.len() - 1], "/proc/x");
+        assert!(two[two.len() - 2].ends_with("/cpu1/thermal_throttle"));
+        settings.system_paths_masked = false;
+        assert_eq!(masked_paths(&settings, 2), ["/proc/x"]);
+        assert!(frozen_paths(&settings).is_empty());
+    }
 }

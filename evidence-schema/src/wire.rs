@@ -41,6 +41,12 @@ pub const ENV_CANARY: &str = "TKI_CANARY_";
 /// same eight digits follow.
 pub const ABSTRACT_CANARY: &str = "tki-canary-";
 
+/// The abstract name of the canary whose variable has this name.
+pub fn abstract_canary(variable: &str) -> Option<String> {
+    let random = variable.strip_prefix(ENV_CANARY)?;
+    Some([ABSTRACT_CANARY, random].concat())
+}
+
 /// What the host may say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]

@@ -4,7 +4,7 @@
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
-use tki_evidence::wire::{ABSTRACT_CANARY, ENV_CANARY};
+use tki_evidence::wire::{ENV_CANARY, abstract_canary};
 
 /// Canaries of a run.
 #[derive(Debug)]
@@ -20,22 +20,17 @@ pub struct Canaries {
 impl Canaries {
     /// Puts them out, under names that hold `random`.
     pub fn new(random: &str) -> Self {
-        let name = format!("{ABSTRACT_CANARY}{random}");
+        let variable = format!("{ENV_CANARY}{random}");
+        let name = abstract_canary(&variable).unwrap_or_default();
         let socket = SocketAddr::from_abstract_name(name.as_bytes())
             .and_then(|address| UnixListener::bind_addr(&address));
         Self {
             file: std::env::current_exe().unwrap_or_default(),
-            variable: format!("{ENV_CANARY}{random}"),
+            variable,
             _socket: socket.ok(),
             _memory: SharedMemory::new(),
         }
     }
-}
-
-/// The abstract name of the socket that goes with a variable's name.
-pub fn abstract_name(variable: &str) -> String {
-    let random = variable.strip_prefix(ENV_CANARY).unwrap_or(variable);
-    format!("{ABSTRACT_CANARY}{random}")
 }
 
 /// A System V segment that is listed until this process ends.

@@ -27,7 +27,7 @@ use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::kernel::KernelKind;
 use tki_evidence::observation::Phase;
 use tki_evidence::seccomp::{gated, marked};
-use tki_evidence::settings::Settings;
+use tki_evidence::settings::{Memory, Settings};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::transcript::{Heard, Transcript, TranscriptError};
 use tki_evidence::wire::{Challenge, HostMessage, Limits, PROBE_DEADLINE_MS, PROTOCOL};
@@ -473,6 +473,11 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
     // What uses these up inside is the kernel's own on the host: it would end, and the
     // inspector with it.
     let is_fatal = job.kernel.is_own();
+    // A plain directory of the host has no size of its own.
+    let out = match sides.backing().kind == "tmpfs" {
+        true => limits.out(),
+        false => Memory::default(),
+    };
     Challenge {
         protocol: PROTOCOL,
         nonce: job.nonce.clone(),
@@ -492,18 +497,9 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
                 true => 0,
                 false => u64::try_from(limits.memory_bytes).unwrap_or(0),
             },
-            // A plain directory of the host has no size of its own.
-            out_bytes: if sides.backing().kind == "tmpfs" {
-                limits.out_bytes
-            } else {
-                0
-            },
+            out_bytes: out.bytes,
             tmp_bytes: limits.tmp_bytes,
-            out_files: if sides.backing().kind == "tmpfs" {
-                limits.out_files
-            } else {
-                0
-            },
+            out_files: out.files,
             tmp_files: limits.tmp_files,
             nofile: positive(limits.nofile),
             cpu_period_us: positive(settings::CPU_PERIOD_US),

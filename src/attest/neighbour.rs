@@ -4,7 +4,6 @@
 //! there. No boundary of the host is open to it: it has no network, and a capability
 //! over its own namespace alone.
 
-use crate::attest::canary::abstract_name;
 use crate::attest::container::{self, Job};
 use crate::attest::run::Connect;
 use crate::attest::scratch;
@@ -19,6 +18,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use tki_evidence::controls::{Control, Relaxation};
 use tki_evidence::settings::{Bind, Settings};
 use tki_evidence::transcript::{self, TranscriptError};
+use tki_evidence::wire::abstract_canary;
 
 /// What it is called, after the run.
 const NAME: &str = "neighbour";
@@ -191,11 +191,12 @@ fn launch(template: &Job) -> Result<Launch, Failure> {
     for limit in settings.ulimits.iter_mut().filter(|l| l.name == "nproc") {
         (limit.soft, limit.hard) = (template.profile.limits.nproc, template.profile.limits.nproc);
     }
+    let canary = abstract_canary(template.canary_variable).ok_or_else(missing)?;
     Ok(Launch {
         name: format!("{NAME_PREFIX}{name}"),
         labels: names::labels(template.run_id, NAME, template.nobodys_after),
         image: template.image_id.into(),
-        arguments: vec![NAME.into(), abstract_name(template.canary_variable)],
+        arguments: vec![NAME.into(), canary],
         settings,
         cpus: template.cpus,
         seccomp: String::new(),

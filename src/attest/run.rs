@@ -151,7 +151,10 @@ pub fn attest(
     let mut profile = plan.profile.clone();
     // Memory is made of pages, and Podman counts them.
     profile.limits.out_bytes = profile.limits.out_bytes.next_multiple_of(PAGE);
-    profile.limits.cpu_millis = profile.limits.cpu_millis.min(facts.cpus * 750);
+    profile.limits.cpu_millis = profile
+        .limits
+        .cpu_millis
+        .min(facts.cpus.saturating_mul(750));
     profile.limits.nproc = profile.limits.nproc.min(most_processes(&facts.runtime));
     // For a kernel of its own, and to find out whether it is one.
     let roomy = Profile {

@@ -298,15 +298,7 @@ fn groups(found: &mut Found, evidence: &Evidence) {
         set.cpu_quota_us,
         set.cpu_period_us,
     ];
-    let place = |entry: &String| {
-        let (name, value) = entry.split_once('=')?;
-        let good = value == "max" || value.parse::<i64>().is_ok();
-        LIMITS
-            .iter()
-            .position(|known| *known == name)
-            .filter(|_| good)
-    };
-    let places: Option<Vec<usize>> = seen.iter().map(place).collect();
+    let places = places(seen);
     let good = places.is_some_and(|places| {
         let is_there = |place: usize| configured[place] == 0 || places.contains(&place);
         places.windows(2).all(|pair| pair[0] < pair[1])
@@ -315,6 +307,17 @@ fn groups(found: &mut Found, evidence: &Evidence) {
     found.must(good, "raw.outside.cgroup, sandbox.configured", || {
         shown(&seen.join(","))
     });
+}
+
+/// Which of [`LIMITS`] these are, as `name=value`; `None` if one of them is none.
+pub(super) fn places(limits: &[String]) -> Option<Vec<usize>> {
+    let place = |entry: &String| {
+        let (name, value) = entry.split_once('=')?;
+        let good = value == "max" || value.parse::<i64>().is_ok();
+        let place = LIMITS.iter().position(|known| *known == name);
+        place.filter(|_| good)
+    };
+    limits.iter().map(place).collect()
 }
 
 #[cfg(test)]

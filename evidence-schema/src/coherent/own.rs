@@ -2,7 +2,7 @@
 //! Linux's, and nothing of them is the host's but what comes from there.
 
 use super::status::{self, value};
-use super::{Found, mounted_at, network, number, reading, shown};
+use super::{Found, mounted_at, network, number, outside, reading, shown};
 use crate::evidence::{Evidence, OutsideFacts, SentryFacts};
 use crate::facts::{self, Mount};
 use crate::kernel::{self, KernelKind};
@@ -15,9 +15,6 @@ const NEEDED: &[&str] = &[
 
 /// Where the view of the process comes from that runs such a kernel.
 const SOURCE: &str = "the host, from /proc of the process that runs the container's own kernel";
-
-/// Limits of a control group, in the order in which they are read.
-const LIMITS: [&str; 4] = ["pids", "memory", "cpu_quota_us", "cpu_period_us"];
 
 /// Everything about the texts of such a kernel.
 pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
@@ -189,15 +186,7 @@ pub fn sentry(found: &mut Found, evidence: &Evidence) {
         "raw.sentry.executable, raw.sentry.namespaces",
         || "whoever may read one may read the other".into(),
     );
-    let place = |entry: &String| {
-        let (name, value) = entry.split_once('=')?;
-        let good = value == "max" || value.parse::<i64>().is_ok();
-        LIMITS
-            .iter()
-            .position(|known| *known == name)
-            .filter(|_| good)
-    };
-    let places: Option<Vec<usize>> = cgroup.iter().map(place).collect();
-    let good = places.is_some_and(|places| places.windows(2).all(|pair| pair[0] < pair[1]));
+    let good = outside::places(cgroup)
+        .is_some_and(|places| places.windows(2).all(|pair| pair[0] < pair[1]));
     found.must(good, "raw.sentry.cgroup", || shown(&cgroup.join(",")));
 }

@@ -377,6 +377,17 @@ fn core_dumps(reading: &str, limits: &str) -> Vec<Problem> {
     problems
 }
 
+/// Those that every kernel has.
+const EVERYWHERE: &[&str] = &[
+    "self/mountinfo",
+    "net/dev",
+    "self/status",
+    "self/limits",
+    "version",
+    "sys/kernel/hostname",
+    "sys/kernel/core_pattern",
+];
+
 /// Texts of /proc, each opened without crossing a mount.
 fn real_texts(reading: &str) -> Vec<Problem> {
     let entries: Vec<(&str, &str)> = reading
@@ -386,6 +397,13 @@ fn real_texts(reading: &str) -> Vec<Problem> {
     if !entries.iter().map(|(text, _)| text).eq(TEXTS) {
         return vec![(Verdict::Unproven, "not all texts were tried".into())];
     }
+    let is_missing =
+        |(text, answer): &&(&str, &str)| *answer == "ENOENT" && EVERYWHERE.contains(text);
+    let missing: Vec<&str> = entries
+        .iter()
+        .filter(is_missing)
+        .map(|(text, _)| *text)
+        .collect();
     // One line for each answer.
     let mut by_answer: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (text, answer) in entries {
@@ -394,8 +412,13 @@ fn real_texts(reading: &str) -> Vec<Problem> {
     let problem = |(answer, texts): (&str, Vec<&str>)| {
         let texts = texts.join(", ");
         match answer {
+            "ok" => None,
             // A kernel need not have all of them.
-            "ok" | "ENOENT" => None,
+            "ENOENT" if !missing.is_empty() => Some((
+                Verdict::Unproven,
+                format!("every kernel has these: {}", missing.join(", ")),
+            )),
+            "ENOENT" => None,
             "EXDEV" => Some((Verdict::Fail, format!("something lies over: {texts}"))),
             "ELOOP" => Some((Verdict::Fail, format!("links elsewhere: {texts}"))),
             "other" => Some((Verdict::Fail, format!("no files of proc's: {texts}"))),

@@ -536,6 +536,19 @@ fn a_text_that_something_lies_over_is_found() {
         ("EPERM", Verdict::Unproven),
     ] {
         for text in crate::catalogue::TEXTS {
+            let everywhere = ![
+                "net/",
+                "self/cgroup",
+                "self/attr",
+                "sysvipc",
+                "sys/kernel/random",
+            ]
+            .iter()
+            .any(|start| text.starts_with(start) && *text != "net/dev");
+            let wanted = match answer {
+                "ENOENT" if everywhere => Verdict::Unproven,
+                _ => wanted,
+            };
             let bad = good.replace(&format!("{text}=ok"), &format!("{text}={answer}"));
             let verdict = verdict_of("XP-FS-REALPROC", |seen, _| {
                 seen[1].value = Some(bad.clone())

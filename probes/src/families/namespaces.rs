@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::CStr;
-use tki_evidence::wire::{ABSTRACT_CANARY, ENV_CANARY};
+use tki_evidence::wire::abstract_canary;
 
 /// XP-NS-FRESH.
 pub const FRESH: &[Operation] = &[
@@ -40,12 +40,13 @@ pub const IPC: &[Operation] = &[
 /// XP-NS-ABSTRACT.
 pub const ABSTRACT: &[Operation] = &[
     ("proc-net-unix", |_| rows(c"/proc/net/unix")),
-    ("connect(abstract canary)", |context| {
-        match context.env_canary.strip_prefix(ENV_CANARY) {
-            Some(random) => network::connect_abstract(&format!("{ABSTRACT_CANARY}{random}")),
+    (
+        "connect(abstract canary)",
+        |context| match abstract_canary(&context.env_canary) {
+            Some(name) => network::connect_abstract(&name),
             None => Outcome::error("the launcher made no canary"),
-        }
-    }),
+        },
+    ),
 ];
 
 /// XP-NS-SIGNAL.

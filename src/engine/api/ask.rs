@@ -8,6 +8,7 @@ use bollard::models::SystemInfo;
 use bollard::query_parameters::{ListImagesOptionsBuilder, ListNetworksOptions};
 use tki_evidence::evidence::{Holdings, Runtime};
 use tki_evidence::kernel::KernelKind;
+use tki_evidence::settings::MOST_CPUS;
 
 /// The id of an image by tag or digest, `None` if there is no such image.
 pub async fn image_id(docker: &Docker, name: &str) -> Result<Option<String>, Error> {
@@ -91,7 +92,7 @@ pub fn facts(info: SystemInfo, api_version: String, host: &str) -> EngineFacts {
         host_name: info.name.unwrap_or_default(),
         reached: None,
         swap_limit: info.swap_limit.unwrap_or(false),
-        cpus: info.ncpu.unwrap_or(1).max(1),
+        cpus: info.ncpu.unwrap_or(1).clamp(1, MOST_CPUS),
         lacks: [
             ("pids", info.pids_limit),
             ("memory", info.memory_limit),
