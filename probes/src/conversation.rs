@@ -1,16 +1,18 @@
 //! The inspector's side of the conversation.
 
 use crate::families::{Context, environment};
-use crate::runner::{self, Deadlines, Stop};
+use crate::outcome::Outcome;
+use crate::runner::{self, Deadlines, Stop, Task};
 use crate::selfcheck::{self, Invariant};
 use crate::sys::{self, Errno, POLLIN, PollFd};
 use crate::{information, io, lock};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 use core::ffi::CStr;
 use tki_evidence::catalogue::{self, ProbeSpec};
-use tki_evidence::observation::{Observation, Phase, State};
+use tki_evidence::observation::{Observation, Phase};
 use tki_evidence::wire::{
     Challenge, Done, Hello, HostMessage, InspectorMessage, MAX_CHALLENGE, PROTOCOL,
     ProbeObservation, Raw, Refused,
@@ -251,7 +253,7 @@ fn plan(
 fn run(
     out: &mut Output,
     challenge: &Challenge,
-    probes: &[&ProbeSpec],
+    probes: &[&'static ProbeSpec],
     environment: &[&[u8]],
     deadlines: Deadlines,
 ) -> Result<(), Stop> {
@@ -261,7 +263,9 @@ fn run(
         host_canary: challenge.host_canary.clone(),
         limits: challenge.limits,
         descriptors: information::descriptors(),
+        tree: OnceCell::new(),
     };
+    sys::hold_directories();
     out.send_raw("namespaces", information::namespaces());
     out.send_raw(
         "env_keyset",
@@ -288,18 +292,18 @@ fn run(
         {
             out.send_raw("proc_self_status_locked", text);
         }
-        for probe in probes.iter().filter(|probe| probe.phases.contains(phase)) {
-            let seen = match locked {
-                Ok(_) => runner::run(probe, *phase, &context, deadlines)?,
-                Err(errno) => not_locked(probe, errno),
-            };
-            for seen in seen {
-                observations += 1;
-                out.send(&InspectorMessage::Observation(ProbeObservation {
-                    probe: probe.id.into(),
-                    seen,
-                }));
-            }
+        let in_phase = |probe: &&ProbeSpec| probe.phases.contains(phase);
+        let probes: Vec<&'static ProbeSpec> = probes.iter().copied().filter(in_phase).collect();
+        let seen = match locked {
+            Ok(_) => runner::run(&probes, *phase, &context, deadlines)?,
+            Err(errno) => not_locked(&probes, errno),
+        };
+        for (task, seen) in seen {
+            observations += 1;
+            out.send(&InspectorMessage::Observation(ProbeObservation {
+                probe: task.probe.id.into(),
+                seen,
+            }));
         }
     }
     out.send(&InspectorMessage::Done(Done {
@@ -312,15 +316,12 @@ fn run(
 }
 
 /// Without the lock nothing in phase `locked` was reached.
-fn not_locked(probe: &ProbeSpec, errno: Errno) -> Vec<Observation> {
-    probe
-        .operations
-        .iter()
-        .map(|operation| Observation {
-            step: Some("seccomp".into()),
-            returned: Some(-1),
-            errno: Some(tki_evidence::errno::name(errno.0)),
-            ..Observation::new(Phase::Locked, operation.id, State::NotReached)
-        })
-        .collect()
+fn not_locked(probes: &[&'static ProbeSpec], errno: Errno) -> Vec<(Task, Observation)> {
+    let not_reached = |task: Task| {
+        let operation = task.operation.id;
+        let seen = Outcome::not_reached("seccomp", errno).observed(Phase::Locked, operation);
+        (task, seen)
+    };
+    let tasks = probes.iter().flat_map(|probe| runner::tasks_of(probe));
+    tasks.map(not_reached).collect()
 }

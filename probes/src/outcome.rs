@@ -92,6 +92,11 @@ impl Outcome {
         }
     }
 
+    /// Whether it was refused.
+    pub fn is_denied(&self) -> bool {
+        self.state == State::Denied
+    }
+
     /// The fact that was read.
     pub fn value(&self) -> Option<&str> {
         self.value.as_deref()

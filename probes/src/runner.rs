@@ -1,4 +1,4 @@
-//! One probe, in a forked child with a deadline. A denied call may end the
+//! The probes, in forked children with deadlines. A denied call may end the
 //! child instead of failing, and a probe that hangs must not take the others
 //! along: the child that is lost costs one operation, and a new one goes on.
 
@@ -7,7 +7,7 @@ use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Ended, Errno, POLLIN, PollFd};
 use alloc::vec::Vec;
-use tki_evidence::catalogue::ProbeSpec;
+use tki_evidence::catalogue::{OperationSpec, ProbeSpec};
 use tki_evidence::observation::{Observation, Phase};
 
 /// The host is gone or the overall deadline has passed: end at once.
@@ -31,57 +31,74 @@ pub struct Deadlines {
     pub host: bool,
 }
 
-/// What ends one child.
+/// An operation and the probe that it is of.
 #[derive(Clone, Copy)]
-struct Until {
-    at: u64,
-    /// Standard input, or below zero, which the kernel passes over.
-    host: i32,
-    /// How long it is left alone before somebody listens.
-    alone_us: u64,
+pub struct Task {
+    /// The probe.
+    pub probe: &'static ProbeSpec,
+    /// The operation.
+    pub operation: &'static OperationSpec,
 }
 
-/// Runs all operations of a probe in one phase.
+/// What a child is asked to do, and what ends it.
+#[derive(Clone, Copy)]
+struct Shift<'a> {
+    tasks: &'a [Task],
+    phase: Phase,
+    context: &'a Context,
+    deadlines: Deadlines,
+}
+
+/// Runs all operations of these probes in one phase. One child goes on from probe to probe:
+/// an operation leaves nothing behind in its process, even if it succeeds. A probe that
+/// cannot keep to that has a child of its own ([`families::has_own_child`]).
 pub fn run(
-    probe: &ProbeSpec,
+    probes: &[&'static ProbeSpec],
     phase: Phase,
     context: &Context,
     deadlines: Deadlines,
-) -> Result<Vec<Observation>, Stop> {
+) -> Result<Vec<(Task, Observation)>, Stop> {
+    let tasks: Vec<Task> = probes.iter().flat_map(|probe| tasks_of(probe)).collect();
     let mut seen: Vec<Observation> = Vec::new();
-    let until = Until {
-        at: (sys::now_us() + deadlines.probe_us).min(deadlines.overall_at),
-        host: if deadlines.host { 0 } else { -1 },
-        alone_us: match probe.id {
-            families::USES_UP_MEMORY => 0,
-            _ => LEFT_ALONE_US,
-        },
-    };
-    while seen.len() < probe.operations.len() {
-        let before = seen.len();
-        let lost = run_child(probe, phase, context, before, until, &mut seen)?;
+    while let Some(next) = tasks.get(seen.len()) {
+        let rest = &tasks[seen.len()..];
+        let shift = Shift {
+            tasks: &rest[..length_of_shift(next.probe, rest)],
+            phase,
+            context,
+            deadlines,
+        };
+        let wanted = seen.len() + shift.tasks.len();
+        let lost = run_child(shift, &mut seen)?;
         if sys::now_us() >= deadlines.overall_at {
             return Err(Stop::Deadline);
         }
         // The child was lost in this operation; the next child goes on after it.
-        if let Some(operation) = probe.operations.get(seen.len()) {
+        if seen.len() < wanted {
             let outcome = lost.unwrap_or_else(|| Outcome::error("the child ended early"));
-            seen.push(outcome.observed(phase, operation.id));
+            seen.push(outcome.observed(phase, tasks[seen.len()].operation.id));
         }
     }
-    Ok(seen)
+    Ok(tasks.into_iter().zip(seen).collect())
 }
 
-/// Forks a child that tries the operations from `from` on. Returns how the
-/// child was lost, if it was.
-fn run_child(
-    probe: &ProbeSpec,
-    phase: Phase,
-    context: &Context,
-    from: usize,
-    until: Until,
-    seen: &mut Vec<Observation>,
-) -> Result<Option<Outcome>, Stop> {
+/// The operations of a probe.
+pub fn tasks_of(probe: &'static ProbeSpec) -> impl Iterator<Item = Task> {
+    let operations = probe.operations.iter();
+    operations.map(move |operation| Task { probe, operation })
+}
+
+/// How many operations one child is asked for: as many as can go together.
+fn length_of_shift(first: &ProbeSpec, tasks: &[Task]) -> usize {
+    let goes_along = |task: &Task| match families::has_own_child(first) {
+        true => task.probe.id == first.id,
+        false => !families::has_own_child(task.probe),
+    };
+    tasks.iter().take_while(|task| goes_along(task)).count()
+}
+
+/// Forks a child that tries these operations. Returns how the child was lost, if it was.
+fn run_child(shift: Shift, seen: &mut Vec<Observation>) -> Result<Option<Outcome>, Stop> {
     let (reader, writer) = match sys::pipe() {
         Ok(ends) => ends,
         Err(errno) => return Ok(Some(Outcome::not_reached("pipe", errno))),
@@ -94,12 +111,12 @@ fn run_child(
         }
         Ok(None) => {
             sys::close(reader);
-            child(probe, phase, context, from, writer)
+            child(shift, writer)
         }
         Ok(Some(pid)) => pid,
     };
     sys::close(writer);
-    let read = read_observations(reader, until, seen, probe.operations.len());
+    let read = read_observations(reader, shift, seen);
     sys::close(reader);
     // It has ended or must. A child that cannot be killed is not waited for:
     // the end of process 1 takes it along.
@@ -121,13 +138,13 @@ fn run_child(
     }
 }
 
-fn child(probe: &ProbeSpec, phase: Phase, context: &Context, from: usize, writer: i32) -> ! {
-    for operation in &probe.operations[from..] {
-        let outcome = match families::find(probe.id, operation.id) {
-            Some(function) => function(context),
+fn child(shift: Shift, writer: i32) -> ! {
+    for task in shift.tasks {
+        let outcome = match families::find(task.probe.id, task.operation.id) {
+            Some(function) => function(shift.context),
             None => Outcome::error("no such operation"),
         };
-        let line = serde_json::to_vec(&outcome.observed(phase, operation.id));
+        let line = serde_json::to_vec(&outcome.observed(shift.phase, task.operation.id));
         let sent = line.map(|mut line| {
             line.push(b'\n');
             io::write_all(writer, &line)
@@ -139,7 +156,7 @@ fn child(probe: &ProbeSpec, phase: Phase, context: &Context, from: usize, writer
     sys::exit(0)
 }
 
-/// How long the child is left alone before somebody listens. Every piece that is
+/// How long the child is left alone before anything is read from it. Every piece that is
 /// read at once stops both, and most children have ended before. What they say
 /// meanwhile waits in the pipe; one that fills it waits for this long.
 ///
@@ -156,25 +173,31 @@ enum Read {
     Garbled,
 }
 
-fn read_observations(
-    reader: i32,
-    until: Until,
-    seen: &mut Vec<Observation>,
-    most: usize,
-) -> Result<Read, Stop> {
+fn read_observations(reader: i32, shift: Shift, seen: &mut Vec<Observation>) -> Result<Read, Stop> {
+    let first = seen.len();
+    let deadlines = shift.deadlines;
+    // Each probe has its own time, from when the one before it was through.
+    let time_up = || (sys::now_us() + deadlines.probe_us).min(deadlines.overall_at);
+    let mut until = time_up();
+    let alone_us = match shift.tasks.first().map(|task| task.probe.id) {
+        Some(families::USES_UP_MEMORY) => 0,
+        _ => LEFT_ALONE_US.min(deadlines.probe_us / 2),
+    };
+    // Below zero it is nobody's, and the kernel passes over it.
+    let host = if deadlines.host { 0 } else { -1 };
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
-    let mut listen = until.alone_us == 0;
+    let mut listen = alone_us == 0;
     loop {
-        let Some(left) = until.at.checked_sub(sys::now_us()).filter(|us| *us > 0) else {
+        let Some(left) = until.checked_sub(sys::now_us()).filter(|us| *us > 0) else {
             return Ok(Read::TimeUp);
         };
         // The child's end is told whether it is asked for or not.
         let (events, left) = match listen {
             true => (POLLIN, left),
-            false => (0, left.min(until.alone_us)),
+            false => (0, left.min(alone_us)),
         };
-        let mut fds = [(reader, events), (until.host, POLLIN)].map(|(fd, events)| PollFd {
+        let mut fds = [(reader, events), (host, POLLIN)].map(|(fd, events)| PollFd {
             fd,
             events,
             revents: 0,
@@ -202,9 +225,18 @@ fn read_observations(
                 line.push(*byte);
                 continue;
             }
-            match serde_json::from_slice(&line) {
-                Ok(observation) if seen.len() < most => seen.push(observation),
+            let Some(task) = shift.tasks.get(seen.len() - first) else {
+                return Ok(Read::Garbled);
+            };
+            match serde_json::from_slice::<Observation>(&line) {
+                Ok(observation) if observation.operation == task.operation.id => {
+                    seen.push(observation);
+                }
                 _ => return Ok(Read::Garbled),
+            }
+            let next = shift.tasks.get(seen.len() - first);
+            if next.is_some_and(|next| next.probe.id != task.probe.id) {
+                until = time_up();
             }
             line.clear();
         }

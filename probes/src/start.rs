@@ -4,9 +4,8 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::{asm, global_asm};
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::{AtomicUsize, Ordering};
 use tki_inspector::{io, sys};
 
 extern crate alloc;
@@ -53,42 +52,73 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
     sys::exit(4)
 }
 
-/// Memory is taken from one static area and never given back, except for the
-/// newest piece. The inspector lives for milliseconds and every probe runs in a
-/// forked copy, so nothing more is needed; pages not touched cost nothing.
-struct Bump {
+/// Memory comes from one static area, in pieces whose sizes are powers of two. A piece that is
+/// given back is the next one of its size to be handed out; a page that was never touched
+/// costs nothing, and one that was is used again.
+struct Heap {
     arena: UnsafeCell<[u8; ARENA]>,
-    used: AtomicUsize,
+    used: Cell<usize>,
+    /// For each size the newest piece that was given back. It holds the address of the one
+    /// before it.
+    free: [Cell<*mut u8>; usize::BITS as usize],
 }
 
 const ARENA: usize = 24 * 1024 * 1024;
 
-// SAFETY: the process has one thread; `used` hands out disjoint pieces.
-unsafe impl Sync for Bump {}
+/// The smallest piece: it must hold an address.
+const SMALLEST: usize = 16;
+
+// SAFETY: one thread of the process uses it; the other one that there may be never does
+// anything but wait.
+unsafe impl Sync for Heap {}
 
 #[global_allocator]
-static HEAP: Bump = Bump {
+static HEAP: Heap = Heap {
     arena: UnsafeCell::new([0; ARENA]),
-    used: AtomicUsize::new(0),
+    used: Cell::new(0),
+    free: [const { Cell::new(core::ptr::null_mut()) }; usize::BITS as usize],
 };
 
-// SAFETY: pieces are aligned, disjoint and inside the arena.
-unsafe impl GlobalAlloc for Bump {
+impl Heap {
+    /// The size of the piece for a layout, if there can be one, and the list that it is in.
+    fn piece(&self, layout: Layout) -> Option<(usize, &Cell<*mut u8>)> {
+        let least = layout.size().max(layout.align()).max(SMALLEST);
+        let size = least.checked_next_power_of_two()?;
+        Some((size, &self.free[size.trailing_zeros() as usize]))
+    }
+}
+
+// SAFETY: a piece is inside the arena, aligned to its own size or, if that is larger, to a
+// page, and in use once: it is either cut off the unused rest or taken out of a list.
+unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let base = self.arena.get() as usize;
-        let start = (base + self.used.load(Ordering::Relaxed)).next_multiple_of(layout.align());
-        let end = start - base + layout.size();
-        if end > ARENA {
+        const PAGE: usize = 4096;
+        let Some((size, free)) = self.piece(layout).filter(|_| layout.align() <= PAGE) else {
             return core::ptr::null_mut();
+        };
+        let newest = free.get();
+        if !newest.is_null() {
+            // SAFETY: a piece in the list begins with the address of the one before it.
+            free.set(unsafe { *newest.cast::<*mut u8>() });
+            return newest;
         }
-        self.used.store(end, Ordering::Relaxed);
-        start as *mut u8
+        let base = self.arena.get() as usize;
+        let start = (base + self.used.get()).next_multiple_of(size.min(PAGE)) - base;
+        match start.checked_add(size).filter(|end| *end <= ARENA) {
+            None => core::ptr::null_mut(),
+            Some(end) => {
+                self.used.set(end);
+                // SAFETY: `start` is inside the arena.
+                unsafe { self.arena.get().cast::<u8>().add(start) }
+            }
+        }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        let offset = pointer as usize - self.arena.get() as usize;
-        if offset + layout.size() == self.used.load(Ordering::Relaxed) {
-            self.used.store(offset, Ordering::Relaxed);
+        if let Some((_, free)) = self.piece(layout) {
+            // SAFETY: nobody uses the piece any more; it is large and aligned enough.
+            unsafe { *pointer.cast::<*mut u8>() = free.get() };
+            free.set(pointer);
         }
     }
 }

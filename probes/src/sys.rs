@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use core::arch::asm;
 use core::ffi::CStr;
 
+mod held;
+
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the inspector knows the system calls of x86-64 Linux only");
 
@@ -146,6 +148,21 @@ fn text(path: &CStr) -> usize {
     path.as_ptr() as usize
 }
 
+/// A path as two arguments: the directory to start from, and the way from there.
+fn at(path: &CStr) -> (usize, usize) {
+    match held::start(path) {
+        Some((folder, rest)) => (folder as usize, text(rest)),
+        None => (AT_FDCWD, text(path)),
+    }
+}
+
+/// Holds the directories open that most paths are below; from now on those are looked up
+/// from there.
+pub fn hold_directories() {
+    const O_PATH: usize = 0o10000000;
+    held::hold(|path| open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | CLOEXEC, 0));
+}
+
 /// Reads into a buffer.
 pub fn read(fd: i32, buffer: &mut [u8]) -> Result {
     call!(
@@ -173,33 +190,42 @@ pub fn close(fd: i32) {
 
 /// Opens a file.
 pub fn open(path: &CStr, flags: usize, mode: usize) -> Result<i32> {
-    call!(nr::OPENAT, AT_FDCWD, text(path), flags, mode).map(|fd| fd as i32)
+    let (folder, path) = match held::itself(path).filter(|_| flags & O_DIRECTORY != 0) {
+        Some(folder) => (folder as usize, text(c".")),
+        None => at(path),
+    };
+    call!(nr::OPENAT, folder, path, flags, mode).map(|fd| fd as i32)
 }
 
 /// Makes a directory.
 pub fn mkdir(path: &CStr, mode: usize) -> Result {
-    call!(nr::MKDIRAT, AT_FDCWD, text(path), mode)
+    let (folder, path) = at(path);
+    call!(nr::MKDIRAT, folder, path, mode)
 }
 
 /// Removes a file.
 pub fn unlink(path: &CStr) -> Result {
-    call!(nr::UNLINKAT, AT_FDCWD, text(path), 0)
+    let (folder, path) = at(path);
+    call!(nr::UNLINKAT, folder, path, 0)
 }
 
 /// Removes an empty directory.
 pub fn rmdir(path: &CStr) -> Result {
     const AT_REMOVEDIR: usize = 0x200;
-    call!(nr::UNLINKAT, AT_FDCWD, text(path), AT_REMOVEDIR)
+    let (folder, path) = at(path);
+    call!(nr::UNLINKAT, folder, path, AT_REMOVEDIR)
 }
 
 /// Makes a symlink.
 pub fn symlink(target: &CStr, path: &CStr) -> Result {
-    call!(nr::SYMLINKAT, text(target), AT_FDCWD, text(path))
+    let (folder, path) = at(path);
+    call!(nr::SYMLINKAT, text(target), folder, path)
 }
 
 /// Changes a file's mode.
 pub fn chmod(path: &CStr, mode: usize) -> Result {
-    call!(nr::FCHMODAT, AT_FDCWD, text(path), mode)
+    let (folder, path) = at(path);
+    call!(nr::FCHMODAT, folder, path, mode)
 }
 
 /// Changes a file's length.
@@ -243,13 +269,15 @@ pub fn open_beneath(folder: i32, path: &CStr) -> Result<i32> {
 
 /// Makes a second name for a file.
 pub fn link(path: &CStr, other: &CStr) -> Result {
-    call!(nr::LINKAT, AT_FDCWD, text(path), AT_FDCWD, text(other), 0)
+    let ((folder, path), (to, other)) = (at(path), at(other));
+    call!(nr::LINKAT, folder, path, to, other, 0)
 }
 
 /// Makes a pipe with a name.
 pub fn mkfifo(path: &CStr) -> Result {
     const S_IFIFO: usize = 0o010000;
-    call!(nr::MKNODAT, AT_FDCWD, text(path), S_IFIFO | 0o600, 0)
+    let (folder, path) = at(path);
+    call!(nr::MKNODAT, folder, path, S_IFIFO | 0o600, 0)
 }
 
 /// Takes the limit of this process's core dumps to nothing.
@@ -281,23 +309,24 @@ pub struct Stat {
 /// What is at a path, without following a symlink.
 pub fn stat(path: &CStr) -> Result<Stat> {
     const AT_SYMLINK_NOFOLLOW: usize = 0x100;
-    stat_at(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW)
+    let (folder, path) = at(path);
+    stat_at(folder, path, AT_SYMLINK_NOFOLLOW)
 }
 
 /// What a descriptor is of.
 pub fn stat_descriptor(fd: i32) -> Result<Stat> {
     const AT_EMPTY_PATH: usize = 0x1000;
-    stat_at(fd as usize, c"", AT_EMPTY_PATH)
+    stat_at(fd as usize, text(c""), AT_EMPTY_PATH)
 }
 
-fn stat_at(folder: usize, path: &CStr, flags: usize) -> Result<Stat> {
+fn stat_at(folder: usize, path: usize, flags: usize) -> Result<Stat> {
     // struct stat of x86-64 has 144 bytes: st_dev, st_ino, st_mode at 24, st_rdev at 40,
     // st_size at 48.
     let mut stat = [0u8; 144];
     call!(
         nr::NEWFSTATAT,
         folder,
-        text(path),
+        path,
         stat.as_mut_ptr() as usize,
         flags
     )?;
@@ -316,10 +345,11 @@ fn stat_at(folder: usize, path: &CStr, flags: usize) -> Result<Stat> {
 
 /// Where a symlink leads.
 pub fn readlink(path: &CStr, buffer: &mut [u8]) -> Result {
+    let (folder, path) = at(path);
     call!(
         nr::READLINKAT,
-        AT_FDCWD,
-        text(path),
+        folder,
+        path,
         buffer.as_mut_ptr() as usize,
         buffer.len()
     )
@@ -329,19 +359,15 @@ pub fn readlink(path: &CStr, buffer: &mut [u8]) -> Result {
 pub fn mknod_null(path: &CStr) -> Result {
     const S_IFCHR: usize = 0o020000;
     const NULL_DEVICE: usize = 1 << 8 | 3;
-    call!(
-        nr::MKNODAT,
-        AT_FDCWD,
-        text(path),
-        S_IFCHR | 0o600,
-        NULL_DEVICE
-    )
+    let (folder, path) = at(path);
+    call!(nr::MKNODAT, folder, path, S_IFCHR | 0o600, NULL_DEVICE)
 }
 
 /// Makes a socket's node, which nobody listens at.
 pub fn mknod_socket(path: &CStr) -> Result {
     const S_IFSOCK: usize = 0o140000;
-    call!(nr::MKNODAT, AT_FDCWD, text(path), S_IFSOCK | 0o600, 0)
+    let (folder, path) = at(path);
+    call!(nr::MKNODAT, folder, path, S_IFSOCK | 0o600, 0)
 }
 
 /// Starts a thread that waits until this process ends, and does nothing else.

@@ -27,21 +27,31 @@ pub enum Kind {
     Other,
 }
 
+/// What was found, or why not everything was searched.
+pub type Found = core::result::Result<Vec<(String, Kind)>, String>;
+
 /// The sorted paths of all entries that are wanted, as a fact.
-pub fn find(wanted: impl Fn(&str, Kind) -> bool) -> Outcome {
-    let mut found: Vec<String> = Vec::new();
+pub fn find(tree: &Found, wanted: impl Fn(&str, Kind) -> bool) -> Outcome {
+    match tree {
+        // What cannot be searched was not searched: no claim about it.
+        Err(why) => Outcome::error(why.as_str()),
+        Ok(entries) => {
+            let wanted = entries.iter().filter(|(path, kind)| wanted(path, *kind));
+            let paths: Vec<&str> = wanted.map(|(path, _)| path.as_str()).collect();
+            Outcome::fact(paths.join(","))
+        }
+    }
+}
+
+/// Every entry of the tree, sorted by path.
+pub fn search() -> Found {
+    let mut found: Vec<(String, Kind)> = Vec::new();
     let mut waiting = vec![String::from("/")];
-    let mut entries = 0;
     while let Some(folder) = waiting.pop() {
-        let fd = match io::c_path(&folder)
+        let fd = io::c_path(&folder)
             .and_then(|path| sys::open(&path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0))
-        {
-            Ok(fd) => fd,
-            // What cannot be searched was not searched: no claim about it.
-            Err(_) => return Outcome::error(format!("cannot list {folder}")),
-        };
+            .map_err(|_| format!("cannot list {folder}"))?;
         let listed = io::each_entry(fd, |name, kind| {
-            entries += 1;
             let path = match folder.as_str() {
                 "/" => format!("/{name}"),
                 folder => format!("{folder}/{name}"),
@@ -50,17 +60,15 @@ pub fn find(wanted: impl Fn(&str, Kind) -> bool) -> Outcome {
             if kind == Kind::Directory && !SKIPPED.contains(&path.as_str()) {
                 waiting.push(path.clone());
             }
-            if wanted(&path, kind) {
-                found.push(path);
-            }
+            found.push((path, kind));
         });
         sys::close(fd);
-        if listed.is_err() || entries > MAX_ENTRIES {
-            return Outcome::error(format!("{folder} was not listed to its end"));
+        if listed.is_err() || found.len() > MAX_ENTRIES {
+            return Err(format!("{folder} was not listed to its end"));
         }
     }
-    found.sort();
-    Outcome::fact(found.join(","))
+    found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(found)
 }
 
 /// The directory's word, or the file's own where the directory has none.

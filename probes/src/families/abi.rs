@@ -9,6 +9,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::arch::asm;
+use core::ops::Range;
 use tki_evidence::catalogue::floor;
 use tki_evidence::{errno, syscalls};
 
@@ -88,13 +89,15 @@ fn foreign(attempt: impl Fn() -> Result) -> Outcome {
 
 /// Numbers beyond the last known one are tried too.
 const END: u32 = syscalls::BEYOND + 10;
+const _: () = assert!(END < 1024, "the answers must fit into a page");
 
 const MSGGET: u32 = 68;
 const SETSID: usize = 112;
 const VHANGUP: u32 = 153;
 
-/// An answer that is neither an errno nor a signal.
+/// Answers that are neither an errno nor a signal.
 const OK: i32 = 0;
+const SKIPPED: i32 = -1;
 
 fn sweep(_: &Context) -> Outcome {
     let skipped: Vec<u32> = floor::NOT_TRIED
@@ -124,16 +127,15 @@ fn sweep(_: &Context) -> Outcome {
 pub fn all_answers(end: u32, skipped: &[u32], attempt: fn(u32) -> Result) -> Outcome {
     let mut answers: Vec<String> = Vec::new();
     while (answers.len() as u32) < end {
+        let answer = |number: u32| match skipped.contains(&number) {
+            true => SKIPPED,
+            false => attempt(number).map_or_else(|errno| errno.0, |_| OK),
+        };
         let from = answers.len() as u32;
-        if skipped.contains(&from) {
-            answers.push("skipped".into());
-            continue;
-        }
-        let until = (from..end).find(|n| skipped.contains(n)).unwrap_or(end);
-        match some_answers(from, until, attempt, &mut answers) {
+        match some_answers(from..end, answer, &mut answers) {
             Err(errno) => return Outcome::not_reached("fork", errno),
             // The copy went with the call that it was making.
-            Ok(ended) if (answers.len() as u32) < until => answers.push(match ended {
+            Ok(ended) if (answers.len() as u32) < end => answers.push(match ended {
                 Ended::Exit(_) => "exit".into(),
                 Ended::Signal(number) => errno::signal_name(number),
             }),
@@ -150,11 +152,11 @@ pub fn all_answers(end: u32, skipped: &[u32], attempt: fn(u32) -> Result) -> Out
 
 /// A copy of this process tries some numbers and tells what came back.
 fn some_answers(
-    from: u32,
-    until: u32,
-    attempt: fn(u32) -> Result,
+    numbers: Range<u32>,
+    answer: impl Fn(u32) -> i32,
     answers: &mut Vec<String>,
 ) -> Result<Ended> {
+    let mut bytes = vec![0u8; 4 * numbers.len()];
     let (reader, writer) = sys::pipe()?;
     let pid = match sys::fork() {
         Err(errno) => {
@@ -164,9 +166,8 @@ fn some_answers(
         }
         Ok(None) => {
             sys::leave_no_core();
-            for number in from..until {
-                let answer = attempt(number).map_or_else(|errno| errno.0, |_| OK);
-                if io::write_all(writer, &answer.to_ne_bytes()).is_err() {
+            for number in numbers {
+                if io::write_all(writer, &answer(number).to_ne_bytes()).is_err() {
                     break;
                 }
             }
@@ -175,7 +176,9 @@ fn some_answers(
         Ok(Some(pid)) => pid,
     };
     sys::close(writer);
-    let mut bytes = vec![0u8; 4 * (until - from) as usize];
+    // All the answers fit into a pipe of one page, and whoever reads them one by one is woken
+    // up for each.
+    let ended = sys::wait(pid);
     let mut filled = 0;
     while filled < bytes.len() {
         match sys::read(reader, &mut bytes[filled..]) {
@@ -186,13 +189,13 @@ fn some_answers(
         }
     }
     sys::close(reader);
-    let ended = sys::wait(pid)?;
     for answer in bytes[..filled / 4 * 4].chunks_exact(4) {
         let answer = i32::from_ne_bytes([answer[0], answer[1], answer[2], answer[3]]);
         answers.push(match answer {
             OK => "ok".into(),
+            SKIPPED => "skipped".into(),
             number => errno::name(number),
         });
     }
-    Ok(ended)
+    ended
 }

@@ -69,10 +69,10 @@ fn threads(_: &Context) -> Outcome {
     }
 }
 
-fn suid(_: &Context) -> Outcome {
+fn suid(context: &Context) -> Outcome {
     const S_ISUID: u32 = 0o4000;
     const S_ISGID: u32 = 0o2000;
-    walk::find(|path, kind| {
+    walk::find(context.tree(), |path, kind| {
         kind == Kind::File
             && io::c_path(path)
                 .and_then(|path| sys::stat(&path))

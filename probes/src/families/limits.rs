@@ -201,9 +201,9 @@ fn open_until_denied(context: &Context) -> Outcome {
 }
 
 /// How many periods the busy children last at a time.
-const PERIODS: u64 = 20;
+const PERIODS: u64 = 8;
 /// How often that is tried on a machine that has no time to spare.
-const ATTEMPTS: u32 = 12;
+const ATTEMPTS: u32 = 30;
 
 /// What a while of more work than the quota has room for showed.
 enum Busy {
@@ -216,7 +216,7 @@ enum Busy {
 }
 
 /// More work than the quota has room for, until the kernel's own count says
-/// that it held the container back. If it never does, the time that was used
+/// that it held the container back. If it does not, the time that was used
 /// tells a quota that is not there from a machine that was too busy to use it,
 /// and on such a machine a quota of the kernel's that is larger than it should
 /// be settles it: that one could not have held anything back.
@@ -233,20 +233,21 @@ fn throttling(context: &Context) -> Outcome {
         match keep_busy(period, quota, before) {
             Ok(Busy::HeldBack) => return Outcome::fact("throttled".into()),
             Ok(Busy::BeyondQuota) => return Outcome::fact("not throttled".into()),
-            Ok(Busy::TooLittle) => {}
+            Ok(Busy::TooLittle) => match kernel_quota() {
+                Some((None, _)) => {
+                    return Outcome::fact("not throttled: the kernel has no quota".into());
+                }
+                Some((Some(found), of)) if found * period > quota * of => {
+                    return Outcome::fact(format!(
+                        "not throttled: the kernel's quota is {found} us of {of} us"
+                    ));
+                }
+                _ => {}
+            },
             Err(errno) => return Outcome::not_reached("fork", errno),
         }
     }
-    match kernel_quota() {
-        Some((Some(found), of)) if found * period <= quota * of => {
-            Outcome::error("the machine was too busy to use more than the quota")
-        }
-        Some((Some(found), of)) => Outcome::fact(format!(
-            "not throttled: the kernel's quota is {found} us of {of} us"
-        )),
-        Some((None, _)) => Outcome::fact("not throttled: the kernel has no quota".into()),
-        None => Outcome::error("too busy to use more than the quota, which cannot be read"),
-    }
+    Outcome::error("the machine was too busy to use more than the quota")
 }
 
 fn keep_busy(period: u64, quota: u64, before: u64) -> sys::Result<Busy> {

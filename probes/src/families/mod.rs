@@ -4,7 +4,10 @@
 
 use crate::outcome::Outcome;
 use crate::sys::{self, Ended};
+use crate::walk::{self, Found};
 use alloc::string::String;
+use core::cell::OnceCell;
+use tki_evidence::catalogue::ProbeSpec;
 use tki_evidence::wire::Limits;
 
 pub mod abi;
@@ -33,6 +36,16 @@ pub struct Context {
     pub limits: Limits,
     /// The inspector's descriptors, before it opened any.
     pub descriptors: String,
+    /// The tree that the sandbox shows, once one of the child's operations has needed it.
+    pub tree: OnceCell<Found>,
+}
+
+impl Context {
+    /// The tree that the sandbox shows. Operations of one child share what the first of them
+    /// found: a probe takes away what it has made.
+    pub fn tree(&self) -> &Found {
+        self.tree.get_or_init(walk::search)
+    }
 }
 
 /// Does something in a copy of this process; the result is its exit status.
@@ -48,6 +61,17 @@ pub type Operation = (&'static str, fn(&Context) -> Outcome);
 
 /// The probe that leaves no memory to the other processes of the container.
 pub const USES_UP_MEMORY: &str = "XP-LIM-MEMORY";
+
+/// Whether a probe needs a process that no other probe has: it runs into a limit, or changes
+/// its process if it succeeds.
+pub fn has_own_child(probe: &ProbeSpec) -> bool {
+    probe.heavy || CHANGE_THEIR_PROCESS.contains(&probe.id)
+}
+
+/// The probes that may change their own process. XP-CORE lowers its limit. The arguments of
+/// XP-NS-MAKE cannot work on Linux, but gVisor's `unshare` ignores the bit that makes it fail:
+/// the process is then in a user namespace of its own and has every capability there.
+const CHANGE_THEIR_PROCESS: [&str; 2] = ["XP-NS-MAKE", "XP-CORE"];
 
 /// The tables, by probe.
 pub const TABLES: &[(&str, &[Operation])] = &[

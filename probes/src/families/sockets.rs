@@ -37,6 +37,6 @@ fn stat(path: &CStr) -> Outcome {
     Outcome::attempt(sys::stat(path).map(|_| 0), &[])
 }
 
-fn walk_for_sockets(_: &Context) -> Outcome {
-    walk::find(|_, kind| kind == Kind::Socket)
+fn walk_for_sockets(context: &Context) -> Outcome {
+    walk::find(context.tree(), |_, kind| kind == Kind::Socket)
 }

@@ -231,13 +231,15 @@ pub const CANARY: &[Operation] = &[("open(host canary)", |context| {
 })];
 
 /// XP-FS-FILES.
-pub const FILES: &[Operation] = &[("files", |_| {
+pub const FILES: &[Operation] = &[("files", |context| {
     let elsewhere = |path: &str| {
         !["/in/", "/out/", "/dev/"]
             .iter()
             .any(|own| path.starts_with(own))
     };
-    walk::find(|path, kind| kind == Kind::File && elsewhere(path))
+    walk::find(context.tree(), |path, kind| {
+        kind == Kind::File && elsewhere(path)
+    })
 })];
 
 /// XP-FD.
