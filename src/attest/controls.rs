@@ -6,6 +6,7 @@ use crate::attest::run::{Connect, time_left};
 use crate::engine::gate::GateChoice;
 use crate::failure::Failure;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tki_evidence::controls::{CONTROLS, Control, probes};
 use tki_evidence::request::control_nonce;
 
@@ -27,11 +28,9 @@ pub fn run(
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    // Those that need the neighbour come last: it takes a while until it is there.
     let needs = |control: &&Control| neighbour::is_needed_by(control, template.maker);
-    let (late, early): (Vec<_>, Vec<_>) = wanted.iter().copied().partition(needs);
-    let in_order = early.into_iter().chain(late);
-    let waiting = Mutex::new(in_order.rev().collect::<Vec<_>>());
+    let waiting = Mutex::new(order(wanted, needs));
+    let need_it = AtomicUsize::new(wanted.iter().copied().filter(needs).count());
     let work = || -> Result<Vec<ControlOutcome>, Failure> {
         let mut engine = connect()?;
         let mut done = Vec::new();
@@ -41,12 +40,15 @@ pub fn run(
                 return Ok(done);
             };
             let neighbour = match needs(&control) {
-                true => beside.wait().as_ref().map(|known| known.id.as_str()),
+                true => beside.wait().map(|known| known.id.as_str()),
                 false => Some(""),
             };
             let outcome = neighbour
                 .ok_or_else(neighbour::missing)
                 .and_then(|id| run_one(engine.as_mut(), control, template, id));
+            if needs(&control) && need_it.fetch_sub(1, Ordering::Relaxed) == 1 {
+                beside.let_go();
+            }
             // The others need not go on when one cannot.
             if outcome.is_err()
                 && let Ok(mut list) = waiting.lock()
@@ -79,6 +81,18 @@ pub fn run(
     Ok(all)
 }
 
+/// The controls in the order in which they are taken from the end of the list. The neighbour
+/// takes a while until it is there and a while until it is gone: others go before and after
+/// those that need it.
+fn order(wanted: &[&'static Control], needs: impl Fn(&&Control) -> bool) -> Vec<&'static Control> {
+    let (mut in_between, mut order): (Vec<_>, Vec<_>) = wanted.iter().copied().partition(needs);
+    let after = order.split_off(order.len().min(2 * AT_ONCE));
+    order.append(&mut in_between);
+    order.extend(after);
+    order.reverse();
+    order
+}
+
 fn run_one(
     engine: &mut dyn crate::engine::Engine,
     control: &'static Control,
@@ -102,4 +116,21 @@ fn run_one(
             message: format!("control {}: {}", control.name, failure.message),
             ..failure
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_need_the_neighbour_are_neither_first_nor_last() {
+        let wanted: Vec<&Control> = CONTROLS.iter().collect();
+        let needs = |control: &&Control| control.name == "ipc" || control.name == "processes";
+        let mut order = order(&wanted, needs);
+        order.reverse();
+        assert_eq!(order.len(), wanted.len());
+        let places: Vec<usize> = (0..order.len()).filter(|at| needs(&order[*at])).collect();
+        assert_eq!(places, [2 * AT_ONCE, 2 * AT_ONCE + 1]);
+        assert!(super::order(&[], needs).is_empty());
+    }
 }

@@ -13,8 +13,8 @@ use crate::engine::contract::{Extras, Volume};
 use crate::engine::{Engine, Launch};
 use crate::failure::Failure;
 use crate::sandbox::settings::{self, do_without};
-use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, OnceLock};
 use tki_evidence::controls::{Control, Relaxation};
 use tki_evidence::settings::{Bind, Settings};
 use tki_evidence::transcript::{self, TranscriptError};
@@ -60,8 +60,27 @@ pub struct Known {
     pub words: Vec<u8>,
 }
 
-/// Where those that need it wait for it: `None` if there is none after all.
-pub type Beside = OnceLock<Option<Known>>;
+/// Where those that need it wait for it, and say when they need it no longer.
+#[derive(Debug, Default)]
+pub struct Beside {
+    known: OnceLock<Option<Known>>,
+    /// It ends when this is dropped.
+    needed: Mutex<Option<Sender<()>>>,
+}
+
+impl Beside {
+    /// Waits until it is there: `None` if there is none after all.
+    pub fn wait(&self) -> Option<&Known> {
+        self.known.wait().as_ref()
+    }
+
+    /// Nobody needs it any more. It ends beside whatever else goes on.
+    pub fn let_go(&self) {
+        if let Ok(mut needed) = self.needed.lock() {
+            *needed = None;
+        }
+    }
+}
 
 /// Does some work with a neighbour beside it, if one is needed. It is launched over a
 /// connection of its own while the work begins, and ends with it. Gives what the work gave,
@@ -72,21 +91,24 @@ pub fn beside<T>(
     is_needed: bool,
     work: impl FnOnce(&Beside) -> Result<T, Failure>,
 ) -> Result<(T, Option<Known>), Failure> {
-    let known = Beside::new();
     if !is_needed {
-        return Ok((work(&known)?, None));
+        return Ok((work(&Beside::default())?, None));
     }
+    let (needed, over) = channel();
+    let beside = Beside {
+        known: OnceLock::new(),
+        needed: Mutex::new(Some(needed)),
+    };
     let (kept, done) = std::thread::scope(|scope| {
-        let (needed, over) = channel();
-        let known = &known;
+        let known = &beside.known;
         let neighbour = scope.spawn(move || {
             let kept = keep(connect, template, known, &over);
             // Whatever came of it, nobody waits any longer.
             let _ = known.set(None);
             kept
         });
-        let done = work(known);
-        drop::<Sender<()>>(needed);
+        let done = work(&beside);
+        beside.let_go();
         let broken = |_| Err(Failure::internal("neighbour", "the neighbour panicked"));
         (neighbour.join().unwrap_or_else(broken), done)
     });
@@ -96,7 +118,7 @@ pub fn beside<T>(
         (done, kept) => {
             let done = done?;
             kept?;
-            Ok((done, known.into_inner().flatten()))
+            Ok((done, beside.known.into_inner().flatten()))
         }
     }
 }
@@ -114,7 +136,7 @@ pub fn missing() -> Failure {
 fn keep(
     connect: &Connect,
     template: &Job,
-    known: &Beside,
+    known: &OnceLock<Option<Known>>,
     over: &Receiver<()>,
 ) -> Result<(), Failure> {
     let kept = connect()
@@ -129,7 +151,7 @@ fn keep(
 fn launch_and_keep(
     engine: &mut dyn Engine,
     template: &Job,
-    known: &Beside,
+    known: &OnceLock<Option<Known>>,
     over: &Receiver<()>,
 ) -> Result<(), Failure> {
     let launch = launch(template)?;

@@ -256,7 +256,7 @@ pub fn attest(
             // neighbour, which is there before it.
             let job = job(maker, limits, kernel);
             let work = |beside: &Beside| {
-                beside.wait().as_ref().ok_or_else(neighbour::missing)?;
+                beside.wait().ok_or_else(neighbour::missing)?;
                 let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
                 let wanted = wanted(&outcome);
                 if plan.controls {
