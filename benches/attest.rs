@@ -337,10 +337,7 @@ fn compare(engine: &str) -> Duration {
         }
         if round % 3 == 0 {
             battery.push(time(&mut attest("safe", &whole)));
-            // The run itself, and a container for each control.
-            let containers = 1 + first_evidence(&whole)["controls"]
-                .as_array()
-                .map_or(0, Vec::len);
+            let containers = containers_of(&whole);
             bare.push((containers, four_at_a_time(&peer_line, containers)));
         }
     }
@@ -401,6 +398,20 @@ fn compare(engine: &str) -> Duration {
     );
     println!("{:<36} {:>8.1} ms", "inside the container", inside(&out));
     theirs
+}
+
+/// How many containers a run with controls made: its own, one for each control, and the
+/// neighbour, if there was one.
+fn containers_of(out: &Path) -> usize {
+    let evidence = files(out, "json").remove(0);
+    let neighbours = evidence
+        .with_extension("")
+        .join("neighbour.ndjson")
+        .exists();
+    let controls = first_evidence(out)["controls"]
+        .as_array()
+        .map_or(0, Vec::len);
+    1 + controls + usize::from(neighbours)
 }
 
 /// So many bare containers, four at a time: what a run with controls has to be beside.
