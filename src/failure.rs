@@ -4,8 +4,8 @@
 
 use crate::exit::Exit;
 use crate::report::table::Paint;
-use crate::report::text::printable;
 use std::io::Write;
+use tki_text::printable;
 
 /// A failure ready to be shown to a person.
 #[derive(Clone, Debug, PartialEq, Eq)]

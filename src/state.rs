@@ -8,7 +8,6 @@
 
 use crate::clock::{parse_rfc3339, rfc3339};
 use crate::files::{self, Folder};
-use crate::report::text::printable;
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -16,6 +15,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tki_evidence::strict;
+use tki_text::printable;
 
 /// The value of `schema`.
 const SCHEMA: &str = "tki-attest/state/v1";

@@ -16,7 +16,6 @@ use crate::engine::{Configured, Ended, Engine, EngineError, GateKind, Launch, Se
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::report::progress::Progress;
-use crate::report::text::printable;
 use crate::sandbox::profile::Profile;
 use crate::sandbox::{relax, settings};
 use std::path::Path;
@@ -31,6 +30,7 @@ use tki_evidence::settings::{Memory, Settings};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::transcript::{Heard, Transcript, TranscriptError};
 use tki_evidence::wire::{Challenge, HostMessage, Limits, PROBE_DEADLINE_MS, PROTOCOL};
+use tki_text::printable;
 
 /// What is to be launched.
 #[derive(Debug)]

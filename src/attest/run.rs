@@ -17,7 +17,6 @@ use crate::engine::{Engine, EngineError, ImageNames};
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::report::progress::Progress;
-use crate::report::text::printable;
 use crate::sandbox::command_line::{Client, command_line};
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
@@ -31,6 +30,7 @@ use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Runtime, 
 use tki_evidence::kernel::{self, KernelKind};
 use tki_evidence::stamp::{hex, sha256_hex};
 use tki_evidence::venue::VenueRules;
+use tki_text::printable;
 
 /// Makes a connection to the engine: one for the run, more for its controls.
 pub type Connect<'a> = dyn Fn() -> Result<Box<dyn Engine>, EngineError> + Sync + 'a;

@@ -5,7 +5,6 @@ use crate::attest::whereabouts::Whereabouts;
 use crate::engine::EngineFacts;
 use crate::failure::Failure;
 use crate::files::read_bounded;
-use crate::report::text::printable;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::path::Path;
@@ -14,6 +13,7 @@ use tki_evidence::stamp::{hex, sha256_hex};
 use tki_evidence::venue::{
     ABSENT, ANOTHER_MACHINE, HARDWARE_PROOF, PLATFORM_PROOF, THIS_HOST, VenueError, VenueRules,
 };
+use tki_text::printable;
 
 /// Names of variables by which CI systems make themselves known.
 pub const CI_VARIABLES: &[&str] = &[

@@ -2,9 +2,9 @@
 //! the venue are of this host, and mean nothing for another one.
 
 use crate::engine::EngineFacts;
-use crate::report::text::printable;
 use std::collections::BTreeSet;
 use tki_evidence::venue::{ANOTHER_MACHINE, THIS_HOST};
+use tki_text::printable;
 
 /// Where the engine is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use crate::engine::api::volumes::VOLUME;
 use crate::engine::local::Remains;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::report::text::printable;
 use crate::state::{Left, State};
 use serde::Serialize;
+use tki_text::printable;
 
 /// A container, a volume, a directory or a file, and what happened to it.
 #[derive(Serialize)]

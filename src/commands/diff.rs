@@ -7,11 +7,11 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::report::diff as report;
 use crate::report::table::Paint;
-use crate::report::text::printable;
 use crate::verify::{Bundle, pipeline};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
+use tki_text::printable;
 
 #[derive(Serialize)]
 struct Differences<'a> {

@@ -19,7 +19,6 @@ use crate::report::engines::{self, Column};
 use crate::report::evidence as report;
 use crate::report::progress::Progress;
 use crate::report::table::Paint;
-use crate::report::text::printable;
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
 use crate::state::State;
@@ -34,6 +33,7 @@ use std::path::Path;
 use std::time::Instant;
 use tki_evidence::evidence::{Evidence, RequestBinding, Status};
 use tki_evidence::venue::VenueRules;
+use tki_text::printable;
 
 /// Builds, launches, probes, writes and verifies, on one engine or on all. Where
 /// that is BLOCKED, the packet for somebody else is offered.

@@ -6,7 +6,6 @@ use crate::commands::{inputs, output};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files;
-use crate::report::text::printable;
 use crate::trust::agent::PATIENCE;
 use crate::trust::dsse::{Envelope, MAX_SIGNATURES, Signature};
 use crate::trust::envelope_file;
@@ -16,6 +15,7 @@ use crate::verify::{Bundle, Inputs, pipeline};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
+use tki_text::printable;
 
 #[derive(Serialize)]
 struct Signed {

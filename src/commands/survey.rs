@@ -10,11 +10,11 @@ use crate::image::embedded;
 use crate::packet::Why;
 use crate::report::survey as report;
 use crate::report::table::Paint;
-use crate::report::text::printable;
 use crate::survey::inventory::{Context, Scope, survey};
 use crate::survey::routes::{self, Permit};
 use crate::watch::Watch;
 use std::io::Write;
+use tki_text::printable;
 
 /// Surveys this host, or the routes that a file names.
 pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {

@@ -3,39 +3,9 @@
 /// The longest piece of foreign text that a message repeats.
 const SHOWN_CHARS: usize = 80;
 
-/// Foreign text for a message: control characters and characters that reorder
-/// or hide text are escaped, so that a hostile file cannot drive the terminal.
+/// Foreign text for a message, safe to print.
 pub(super) fn shown(text: &str) -> String {
-    let mut out = String::new();
-    for (count, character) in text.chars().enumerate() {
-        if count == SHOWN_CHARS {
-            out.push('…');
-            break;
-        }
-        if hides(character) {
-            out.extend(character.escape_unicode());
-        } else {
-            out.push(character);
-        }
-    }
-    out
-}
-
-/// Whether a character acts on the terminal or on its neighbours instead of
-/// showing itself.
-fn hides(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{00ad}'
-                | '\u{061c}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
+    tki_text::printable(text, SHOWN_CHARS)
 }
 
 /// The 1-based line and column (in characters) of a byte offset.

@@ -140,7 +140,7 @@ fn quoted(word: &str) -> String {
 
 /// A cell of a Markdown table.
 pub fn cell(text: &str) -> String {
-    let text = crate::report::text::printable(text, 300);
+    let text = tki_text::printable(text, 300);
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

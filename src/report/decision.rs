@@ -1,9 +1,9 @@
 //! What a verification came to, for a person.
 
 use crate::report::table::{Paint, column};
-use crate::report::text::printable;
 use crate::verify::{Decision, Outcome, Verification};
 use std::fmt::Write as _;
+use tki_text::printable;
 
 /// How an outcome is called in text.
 pub fn mark(outcome: Outcome) -> &'static str {

@@ -2,8 +2,8 @@
 
 use crate::diff::{Change, Group, lines};
 use crate::report::table::Paint;
-use crate::report::text::printable;
 use std::fmt::Write as _;
+use tki_text::printable;
 
 /// A text longer than this is shown by its lines.
 const SHORT: usize = 60;

@@ -1,11 +1,11 @@
 //! Engines side by side: what is here, and what the probes came to on each.
 
 use crate::report::table::{Paint, column};
-use crate::report::text::printable;
 use serde::Serialize;
 use std::fmt::Write as _;
 use tki_evidence::evidence::{Evidence, Status};
 use tki_evidence::venue::THIS_HOST;
+use tki_text::printable;
 
 /// An engine on this host.
 #[derive(Clone, Debug, Serialize)]

@@ -1,7 +1,6 @@
 //! What a run came to, for a person and for a program.
 
 use crate::report::table::{Paint, column};
-use crate::report::text::printable;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,6 +10,7 @@ use tki_evidence::evidence::{Evidence, Status, Summary, Verdict};
 use tki_evidence::kernel;
 use tki_evidence::settings::shortfalls;
 use tki_evidence::venue;
+use tki_text::printable;
 
 /// The result of a run for a program.
 #[derive(Debug, Serialize)]

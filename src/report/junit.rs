@@ -3,9 +3,9 @@
 //! skipped: a CI system shows all three apart.
 
 use crate::failure::Failure;
-use crate::report::text::printable;
 use crate::verify::{Outcome, Verification};
 use std::fmt::Write as _;
+use tki_text::printable;
 
 /// Before the first suite.
 pub const BEGIN: &str =

@@ -2,10 +2,10 @@
 //! cannot end a cell, open a tag or make a link.
 
 use crate::report::decision::mark;
-use crate::report::text::printable;
 use crate::verify::Verification;
 use crate::verify::many::Verified;
 use std::fmt::Write as _;
+use tki_text::printable;
 
 /// Above a table with a row per bundle.
 pub const HEAD: &str = "| bundle | decision | assurance | run |\n|---|---|---|---|\n";

@@ -1,6 +1,7 @@
 //! What people see: [`progress`] while something runs, tables when it is done
 //! ([`evidence`], [`decision`], [`diff`], [`probes`], [`seccomp`]), files for others ([`markdown`],
-//! [`junit`], [`binding`], all through [`verification`]), and only text that is safe to print.
+//! [`junit`], [`binding`], all through [`verification`]), and only text that is safe to print
+//! (crate `tki_text`).
 
 pub mod binding;
 pub mod decision;
@@ -14,5 +15,4 @@ pub mod progress;
 pub mod seccomp;
 pub mod survey;
 pub mod table;
-pub mod text;
 pub mod verification;

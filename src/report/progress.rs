@@ -1,9 +1,9 @@
 //! A line per stage on a terminal, nothing in a pipe.
 
 use crate::report::table::Paint;
-use crate::report::text::printable;
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
+use tki_text::printable;
 
 /// Shows which stage a command is in.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! What is to be said about a seccomp profile.
 
 use crate::report::table::{Paint, column};
-use crate::report::text::printable;
 use crate::sandbox::explain::Explanation;
 use crate::sandbox::lint::{Finding, Severity};
 use crate::sandbox::minimise::Minimal;
 use std::fmt::Write as _;
+use tki_text::printable;
 
 /// A line per finding.
 pub fn findings(findings: &[Finding], paint: Paint) -> String {

@@ -1,11 +1,11 @@
 //! A survey for people: surfaces, routes, questions, verdict.
 
 use crate::report::table::{Paint, column};
-use crate::report::text::printable;
 use crate::survey::inventory::Survey;
 use crate::survey::routes::RouteSurvey;
 use crate::survey::surface::{Answer, Can, Decision, Surface};
 use std::fmt::Write as _;
+use tki_text::printable;
 
 /// Every surface with its columns, then the verdict.
 pub fn surfaces(survey: &Survey, verbose: bool, paint: Paint) -> String {

@@ -4,12 +4,12 @@ use crate::cli::VerifyFormat;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::report::table::Paint;
-use crate::report::text::printable;
 use crate::report::{decision, junit, markdown};
 use crate::verify::Verification;
 use crate::verify::many::Verified;
 use serde::Serialize;
 use std::path::Path;
+use tki_text::printable;
 
 pub use crate::report::decision::render as text;
 
@@ -117,18 +117,9 @@ impl Printer {
     }
 }
 
-/// Text that stays JSON even where a terminal shows it: control characters
-/// beyond those that JSON escapes are escaped too.
+/// JSON that can be shown on a terminal, too.
 fn json(value: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::internal("json", error.to_string()))?;
-    if text.chars().all(|c| c == '\n' || !c.is_control()) {
-        return Ok(text);
-    }
-    let escaped = text.chars().map(|c| match c {
-        '\n' => "\n".to_owned(),
-        c if c.is_control() => format!("\\u{:04x}", c as u32),
-        c => c.to_string(),
-    });
-    Ok(escaped.collect())
+    serde_json::to_string_pretty(value)
+        .map(tki_text::json)
+        .map_err(|error| Failure::internal("json", error.to_string()))
 }

@@ -6,13 +6,13 @@
 //! (base64, hexadecimal digits) is a secret of its own, and so is what a secret is
 //! made of: the lines of a PEM file, the credentials in a Basic header.
 
-use crate::report::text::printable;
 use crate::survey::call::{Call, MOST, Told};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use std::collections::BTreeSet;
 use std::ops::Range;
+use tki_text::printable;
 
 mod escapes;
 mod names;

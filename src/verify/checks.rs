@@ -1,8 +1,8 @@
 //! What was found so far, one step per check.
 
-use crate::report::text::printable;
 use crate::verify::{Outcome, Step};
 use tki_evidence::policy::Policy;
+use tki_text::printable;
 
 /// Every step, in its order. `EV-CLOCK` is there only if a time was given,
 /// `EV-VERDICT` once per probe, `EV-POLICY` once per demand.

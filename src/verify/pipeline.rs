@@ -11,7 +11,6 @@
 
 use crate::clock::rfc3339;
 use crate::failure::Failure;
-use crate::report::text::printable;
 use crate::verify::artifacts::{self, Checked, Loaded, Source};
 use crate::verify::checks::{Checks, truth};
 use crate::verify::seal::{self, Seal};
@@ -26,6 +25,7 @@ use tki_evidence::evidence::{Evidence, MatrixRow, SCHEMA};
 use tki_evidence::stamp;
 use tki_evidence::strict;
 use tki_evidence::verification::{self, Brought, Moment, decide};
+use tki_text::printable;
 
 /// What evidence without its artifacts does not prove.
 const EVIDENCE_ONLY: &str = "That anything was observed at all: the conversations, the container's \

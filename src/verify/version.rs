@@ -1,12 +1,12 @@
 //! Who wrote the evidence. Until 1.0.0 its form may change between versions, so it is
 //! read by the version that wrote it, and by no other.
 
-use crate::report::text::printable;
 use crate::verify::Outcome;
 use crate::verify::checks::Checks;
 use serde_json::Value;
 use tki_evidence::evidence::{SCHEMA, Tool};
 use tki_evidence::strict;
+use tki_text::printable;
 
 /// This tool's own name and version.
 const OWN: (&str, &str) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));

@@ -187,5 +187,5 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 
 /// An engine's words, cut and without terminal escapes.
 pub fn printable(text: &str) -> String {
-    crate::report::text::printable(text.trim(), 600)
+    tki_text::printable(text.trim(), 600)
 }

@@ -6,12 +6,12 @@
 use crate::engine::api::tls::{Files, not_ours};
 use crate::engine::error::EngineError;
 use crate::files::{is_trusted, read_owned};
-use crate::report::text::printable;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tki_evidence::stamp::sha256_hex;
+use tki_text::printable;
 
 /// The most bytes of a file, and of a name.
 const MOST_BYTES: u64 = 1 << 20;

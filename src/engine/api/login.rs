@@ -1,13 +1,13 @@
 //! The `ssh` of a tunnel: a process that is started, heard and ended.
 
 use crate::engine::process::wait_at_most;
-use crate::report::text::printable;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, ErrorKind, Read};
 use std::process::{Child, ChildStderr, Command};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+use tki_text::printable;
 
 /// How often to look whether it has said anything.
 const LOOK: Duration = Duration::from_millis(5);

@@ -133,7 +133,7 @@ fn ask_bwrap_version() -> Result<String, String> {
     let text = String::from_utf8_lossy(&told);
     let version = text.trim().strip_prefix("bubblewrap ");
     version
-        .map(|version| crate::report::text::printable(version, 40))
+        .map(|version| tki_text::printable(version, 40))
         .ok_or_else(|| "bwrap does not tell its version".into())
 }
 

@@ -85,7 +85,7 @@ impl Unpacking<'_> {
             let place = place_of(&entry.path()?)?;
             if !seen.insert(place.clone()) {
                 let shown = place.join(OsStr::new("/"));
-                let shown = crate::report::text::printable(&shown.to_string_lossy(), 200);
+                let shown = tki_text::printable(&shown.to_string_lossy(), 200);
                 return Err(refused(&format!("`{shown}` twice in one layer")));
             }
             self.entry(entry, &place)?;

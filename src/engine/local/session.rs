@@ -118,7 +118,7 @@ pub fn launch<'a>(
                 engine: name,
                 reason: match complaint.as_str() {
                     "" => reason,
-                    said => format!("{reason} ({})", crate::report::text::printable(said, 300)),
+                    said => format!("{reason} ({})", tki_text::printable(said, 300)),
                 },
                 next: "correct what it names, or use another --engine; `tki-attest engines` lists \
                        them"

@@ -10,7 +10,6 @@ use crate::attest::scratch;
 use crate::engine::error::EngineError;
 use crate::engine::process::{find_program, search_path, wait_at_most};
 use crate::files::Stage;
-use crate::report::text::printable;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
@@ -23,6 +22,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tki_text::printable;
 
 /// How long the service may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
