@@ -35,8 +35,8 @@ lint:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy --package tki-inspector --bin tki-inspector --features freestanding \
-		--profile inspector --target $(TARGET) --locked -- -D warnings
+	cargo clippy --package tki-prober --bin tki-prober --features freestanding \
+		--profile inside --target $(TARGET) --locked -- -D warnings
 
 # Measured side by side with peers, as ratios.
 bench:
@@ -75,8 +75,8 @@ image-context: image
 	mkdir -p dist/context/rootfs/volumes/in dist/context/rootfs/volumes/out
 	tar -xOf dist/tki-inspector.tar "$$(jq -r '"blobs/sha256/" + (.layers[0].digest | ltrimstr("sha256:"))' \
 		"dist/image/blobs/sha256/$$(jq -r '.manifests[0].digest | ltrimstr("sha256:")' dist/image/index.json)")" \
-		| tar -xzO tki-inspector > dist/context/tki-inspector
-	chmod 755 dist/context/tki-inspector
+		| tar -xzO tki-prober > dist/context/tki-prober
+	chmod 755 dist/context/tki-prober
 
 # One fully static executable: all that an operator needs.
 release:

@@ -1,16 +1,17 @@
-//! Compiles the inspector and embeds it, so that one copied file is all that an
+//! Compiles the prober and embeds it, so that one copied file is all that an
 //! operator needs.
 
 use std::path::PathBuf;
 
-#[path = "build/inspector.rs"]
-mod inspector;
+#[path = "build/freestanding.rs"]
+mod freestanding;
 
 fn main() {
     for path in [
         "build.rs",
-        "build/inspector.rs",
+        "build/freestanding.rs",
         "rust-toolchain.toml",
+        "inside",
         "probes",
         "evidence-schema/src",
         "evidence-schema/Cargo.toml",
@@ -24,16 +25,16 @@ fn main() {
     let variable = |name: &str| std::env::var(name).expect("cargo sets it for build scripts");
     let workspace = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     // A target directory of its own: the outer cargo holds the lock of its.
-    let target_dir = PathBuf::from(variable("OUT_DIR")).join("inspector");
-    let (mut command, binary) = inspector::compile(&variable("CARGO"), &workspace, &target_dir);
-    for (file, setting) in inspector::not_overruled(&workspace, &inspector::cargo_home()) {
+    let target_dir = PathBuf::from(variable("OUT_DIR")).join("inside");
+    let (mut command, binary) = freestanding::compile(&variable("CARGO"), &workspace, &target_dir);
+    for (file, setting) in freestanding::not_overruled(&workspace, &freestanding::cargo_home()) {
         let file = file.display();
-        println!("cargo::warning={file}: its `{setting}` may change the inspector's digest");
+        println!("cargo::warning={file}: its `{setting}` may change the prober's digest");
     }
     match command.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => panic!("compiling the inspector failed: {status}"),
-        Err(error) => panic!("compiling the inspector failed: {error}"),
+        Ok(status) => panic!("compiling the prober failed: {status}"),
+        Err(error) => panic!("compiling the prober failed: {error}"),
     }
-    println!("cargo::rustc-env=TKI_INSPECTOR={}", binary.display());
+    println!("cargo::rustc-env=TKI_PROBER={}", binary.display());
 }

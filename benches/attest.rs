@@ -235,7 +235,7 @@ fn runc_line(config: &serde_json::Value, work: &Path) -> Vec<String> {
     for what in ["probe", "version"] {
         let bundle = work.join(format!("{what}.json"));
         std::fs::create_dir_all(&bundle).expect("a directory of our own");
-        config["process"]["args"] = serde_json::json!(["/tki-inspector", what]);
+        config["process"]["args"] = serde_json::json!(["/tki-prober", what]);
         let text = serde_json::to_vec(&config).expect("it was JSON");
         std::fs::write(bundle.join("config.json"), text).expect("a file of our own");
     }

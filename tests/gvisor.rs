@@ -315,7 +315,7 @@ fn forged(path: &Path) {
             e["raw"]["sentry"]["status"] = json!("Name:\texe\n")
         }),
         ("EV-OUTSIDE", |e| {
-            e["raw"]["outside"]["status"] = json!("Name:\ttki-inspector\n")
+            e["raw"]["outside"]["status"] = json!("Name:\ttki-prober\n")
         }),
     ];
     for (number, (step, change)) in changes.into_iter().enumerate() {

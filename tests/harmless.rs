@@ -7,7 +7,7 @@ use crate::common::names_in;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use tki_attest::image::embedded::INSPECTOR;
+use tki_attest::image::embedded::PROBER;
 use tki_evidence::catalogue::{self, OperationSpec};
 use tki_evidence::observation::{Phase, State};
 use tki_evidence::wire::{
@@ -19,7 +19,7 @@ const BATTERY: &str = include_str!("harmless/battery.sh");
 
 /// What the image brings, by its path there.
 const IMAGE: &[(&str, &[u8], u32)] = &[
-    ("tki-inspector", INSPECTOR, 0o555),
+    ("tki-prober", PROBER, 0o555),
     (
         "tki-sandbox",
         include_bytes!("../image/rootfs/tki-sandbox"),

@@ -55,12 +55,12 @@ fn stage(place: &Path) {
     for path in ["d/sub", "e/sub"].iter().chain(&volumes) {
         fs::create_dir_all(place.join(path)).unwrap();
     }
-    for path in ["tki-inspector", "f", "d/x", "d/sub/y", "e/z", "e/sub/w"] {
+    for path in ["tki-prober", "f", "d/x", "d/sub/y", "e/z", "e/sub/w"] {
         fs::write(place.join(path), path).unwrap();
     }
     std::os::unix::fs::symlink("../f", place.join("d/link")).unwrap();
     normalise(place);
-    for path in ["tki-inspector", "d/x"] {
+    for path in ["tki-prober", "d/x"] {
         fs::set_permissions(place.join(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
@@ -238,7 +238,7 @@ fn umoci_unpacks_the_layout() {
     let image = format!("{}:attest", bench.layout().display());
     run("umoci", command.args(["--image", &image]).arg(&bundle));
     let rootfs = bundle.join("rootfs");
-    let found = fs::metadata(rootfs.join("tki-inspector")).unwrap();
+    let found = fs::metadata(rootfs.join("tki-prober")).unwrap();
     assert_eq!(found.permissions().mode() & 0o7777, 0o555);
     for (path, entry) in tree(&bench.image.archive()).entries {
         let found = fs::symlink_metadata(rootfs.join(&path)).unwrap();

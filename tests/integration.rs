@@ -19,8 +19,6 @@ mod gvisor;
 mod harmless;
 /// The image against skopeo, umoci, BuildKit, docker load and the OCI schemas.
 mod image;
-/// The inspector: what it links, what it does outside its sandbox.
-mod inspector;
 /// What is left behind when a run is interrupted, killed or abandoned.
 mod leftovers;
 /// Engines without a daemon: embedded and bubblewrap.
@@ -31,6 +29,8 @@ mod neighbour;
 mod packet;
 /// Attesting on a real Podman, with a service of its own or one that runs.
 mod podman;
+/// The prober: what it links, what it does outside its sandbox.
+mod prober;
 /// Engines that are reached over TLS, through ssh and by Docker's contexts.
 mod remote;
 /// Docker rights alone: users, containers with the socket, volumes.

@@ -212,7 +212,7 @@ fn it_furnishes_what_controls_show_on_docker() {
     let neighbour = bench.start(&[limit, "--cap-add=NET_ADMIN"]);
     let (status, said) = neighbour.end();
     assert_eq!(status, 3, "{said}");
-    assert!(said.starts_with("tki-inspector: BLOCKED"), "{said}");
+    assert!(said.starts_with("tki-prober: BLOCKED"), "{said}");
     for missing in ["missing in-mount ", "missing out-mount ", "Next: "] {
         assert!(said.contains(missing), "{said}");
     }

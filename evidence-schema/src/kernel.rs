@@ -385,7 +385,7 @@ mod tests {
     fn the_host_says_shared_only_of_what_it_saw() {
         let mut seen = RawFacts::default();
         assert_eq!(by_host(&seen), None);
-        seen.outside.status = "Name:\ttki-inspector\n".into();
+        seen.outside.status = "Name:\ttki-prober\n".into();
         assert_eq!(by_host(&seen), Some(KernelKind::Shared));
         seen.sentry.executable = "/usr/bin/sleep".into();
         assert_eq!(by_host(&seen), None);

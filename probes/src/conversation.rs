@@ -3,9 +3,8 @@
 use crate::families::{Context, environment};
 use crate::outcome::Outcome;
 use crate::runner::{self, Deadlines, Stop, Task};
-use crate::selfcheck::{self, Invariant};
 use crate::sys::{self, Errno, POLLIN, PollFd};
-use crate::{information, io, lock};
+use crate::{information, lock};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,6 +16,8 @@ use tki_evidence::wire::{
     Challenge, Done, Hello, HostMessage, InspectorMessage, MAX_CHALLENGE, PROTOCOL,
     ProbeObservation, Raw, Refused,
 };
+use tki_inside::io;
+use tki_inside::selfcheck::{self, Invariant};
 
 pub(crate) const DONE: i32 = 0;
 const USAGE: i32 = 2;
@@ -119,7 +120,7 @@ pub(crate) fn greet(out: &mut Output, missing: &[Invariant]) {
 /// What a person reads who starts the inspector anywhere else.
 fn refusal(missing: &[Invariant]) -> String {
     let mut text =
-        String::from("tki-inspector: BLOCKED: this is not its sandbox. Nothing was tried.\n");
+        String::from("tki-prober: BLOCKED: this is not its sandbox. Nothing was tried.\n");
     for invariant in missing {
         text += &format!("  missing {:<17} {}\n", invariant.name, invariant.meaning);
     }

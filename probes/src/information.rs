@@ -1,10 +1,11 @@
 //! What is worth knowing about the place and is never judged.
 
-use crate::{io, sys};
+use crate::sys;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::CStr;
+use tki_inside::io;
 
 /// The longest text of one piece of information.
 const MOST: usize = 200;

@@ -1,12 +1,12 @@
-//! The inspector: asks the kernel, from inside the sandbox, for everything that
+//! The prober: asks the kernel, from inside the sandbox, for everything that
 //! the sandbox is supposed to refuse, and reports what came back.
 //!
 //! It reports *observations*, never verdicts. It links no C library and no
 //! standard library, so that the list of system calls in [`sys`] is the list of
-//! things it can do. The way of the data: [`conversation`] reads a challenge,
-//! [`selfcheck`] decides whether this is the sandbox at all, [`runner`] forks a
-//! child per probe, [`families`] hold the operations, [`lock`] stacks the
-//! inspector's own filter between the two phases. [`neighbour`] is another errand: it
+//! things it can do. Data flows one way: [`conversation`] reads a challenge,
+//! [`tki_inside::selfcheck`] decides whether this is the sandbox at all, [`runner`] forks
+//! children for the probes, [`families`] hold the operations, [`lock`] stacks the
+//! prober's own filter between the two phases. [`neighbour`] is another errand: it
 //! furnishes what controls show to their probes.
 #![cfg_attr(not(test), no_std)]
 
@@ -15,27 +15,24 @@ extern crate alloc;
 pub mod conversation;
 pub mod families;
 pub mod information;
-pub mod io;
 pub mod lock;
 pub mod neighbour;
 pub mod outcome;
 pub mod runner;
-pub mod selfcheck;
 pub mod sys;
 pub mod walk;
 
 use conversation::Place;
+use tki_inside::io;
 
 /// Exit status of a program that was executed although it should not have
 /// been. Above every errno, so that a child can report either.
 pub const EXEC_MARKER_STATUS: i32 = 200;
 
-/// The inspector's own path in the image.
-pub const OWN_PATH: &core::ffi::CStr = c"/tki-inspector";
-
-/// Runs the inspector with its arguments (without the program's name) and
+/// Runs the prober with its arguments (without the program's name) and
 /// returns its exit status.
-pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u8]]) -> i32 {
+pub fn run(arguments: &[&[u8]], environment: &[&[u8]]) -> i32 {
+    let mut arguments = arguments.iter().copied();
     match arguments.next() {
         Some(b"probe") => match (arguments.next(), arguments.next()) {
             (file, None) => conversation::probe(file, environment, Place::Own),
@@ -58,10 +55,7 @@ pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u
         },
         Some(b"exec-marker") => EXEC_MARKER_STATUS,
         Some(b"version") => {
-            io::print(
-                1,
-                concat!("tki-inspector ", env!("CARGO_PKG_VERSION"), "\n"),
-            );
+            io::print(1, concat!("tki-prober ", env!("CARGO_PKG_VERSION"), "\n"));
             0
         }
         _ => usage(),
@@ -71,7 +65,7 @@ pub fn run<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, environment: &[&[u
 fn usage() -> i32 {
     io::print(
         2,
-        "usage: tki-inspector probe [FILE] | guest | threads | neighbour NAME | version\n\
+        "usage: tki-prober probe [FILE] | guest | threads | neighbour NAME | version\n\
          Runs only inside the sandbox that tki-attest launches. The challenge is read from\n\
          standard input, or from FILE where nobody can speak to it.\n",
     );

@@ -1,35 +1,15 @@
-//! The inspector's own filter, stacked on whatever the engine loaded. Filters
+//! The prober's own filter, stacked on whatever the engine loaded. Filters
 //! only ever add up, so this can deny more and never less.
 //!
 //! An engine cannot deny execve: it loads its filter before the last exec of
-//! the container's start. The inspector needs no exec, so it denies it itself,
+//! the container's start. The prober needs no exec, so it denies it itself,
 //! and with it everything else that it never does.
 
-use crate::sys::{self, Instruction, Result};
-use alloc::vec;
-use alloc::vec::Vec;
-
-const LOAD: u16 = 0x20;
-const JUMP_EQUAL: u16 = 0x15;
-const JUMP_AT_LEAST: u16 = 0x35;
-const JUMP_ANY_BIT: u16 = 0x45;
-const RETURN: u16 = 0x06;
-
-const KILL_PROCESS: u32 = 0x8000_0000;
-const ERRNO_EPERM: u32 = 0x0005_0001;
-const ALLOW: u32 = 0x7fff_0000;
-
-const ARCH_X86_64: u32 = 0xc000_003e;
-const X32_BIT: u32 = 0x4000_0000;
-const OFFSET_NUMBER: u32 = 0;
-const OFFSET_ARCH: u32 = 4;
-const OFFSET_FIRST_ARGUMENT: u32 = 16;
-
-const CLONE: u32 = 56;
-const NAMESPACE_FLAGS: u32 = 0x7e02_0000;
+use tki_inside::filter::{self, Reasoned};
+use tki_inside::sys::Result;
 
 /// What the lock denies, by number, with the reason.
-pub const DENIED: &[(u32, &str)] = &[
+pub const DENIED: &[Reasoned] = &[
     (59, "execve: no second program"),
     (322, "execveat: the same through a descriptor"),
     (
@@ -92,47 +72,16 @@ pub const DENIED: &[(u32, &str)] = &[
     (16, "ioctl: no terminal to type into, no device to command"),
 ];
 
-/// The filter as a program.
-pub fn program() -> Vec<Instruction> {
-    let step = |code, jump_true, jump_false, value| Instruction {
-        code,
-        jump_true,
-        jump_false,
-        value,
-    };
-    let mut program = vec![
-        // A system call of another architecture has other numbers: it ends here.
-        step(LOAD, 0, 0, OFFSET_ARCH),
-        step(JUMP_EQUAL, 1, 0, ARCH_X86_64),
-        step(RETURN, 0, 0, KILL_PROCESS),
-        step(LOAD, 0, 0, OFFSET_NUMBER),
-        // The same architecture counts x32 calls from another base.
-        step(JUMP_AT_LEAST, 0, 1, X32_BIT),
-        step(RETURN, 0, 0, ERRNO_EPERM),
-        // A fork is a clone without flags; one with a namespace flag is not.
-        step(JUMP_EQUAL, 0, 4, CLONE),
-        step(LOAD, 0, 0, OFFSET_FIRST_ARGUMENT),
-        step(JUMP_ANY_BIT, 0, 1, NAMESPACE_FLAGS),
-        step(RETURN, 0, 0, ERRNO_EPERM),
-        step(RETURN, 0, 0, ALLOW),
-    ];
-    for (number, _) in DENIED {
-        program.push(step(JUMP_EQUAL, 0, 1, *number));
-        program.push(step(RETURN, 0, 0, ERRNO_EPERM));
-    }
-    program.push(step(RETURN, 0, 0, ALLOW));
-    program
-}
-
 /// Stacks the filter on this thread.
 pub fn stack() -> Result {
-    sys::seccomp_filter(&program())
+    filter::stack(&filter::denying(DENIED))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::Errno;
+    use tki_inside::filter::{CLONE, NAMESPACE_FLAGS, X32_BIT};
+    use tki_inside::sys::{self, Errno};
 
     /// Filters are per thread, so the real kernel can be asked here.
     #[test]

@@ -2,7 +2,7 @@
 #![cfg_attr(feature = "freestanding", no_std, no_main)]
 
 #[cfg(feature = "freestanding")]
-mod start;
+tki_inside::program!("tki-prober", tki_prober::run);
 
 #[cfg(not(feature = "freestanding"))]
 fn main() {
@@ -14,9 +14,7 @@ fn main() {
     let environment: Vec<Vec<u8>> = std::env::vars_os()
         .map(|(key, value)| [key.as_bytes(), b"=", value.as_bytes()].concat())
         .collect();
+    let arguments: Vec<&[u8]> = arguments.iter().map(Vec::as_slice).collect();
     let environment: Vec<&[u8]> = environment.iter().map(Vec::as_slice).collect();
-    std::process::exit(tki_inspector::run(
-        arguments.iter().map(Vec::as_slice),
-        &environment,
-    ));
+    std::process::exit(tki_prober::run(&arguments, &environment));
 }

@@ -5,13 +5,13 @@
 
 use crate::conversation::{self, BLOCKED, DONE, Output, Place};
 use crate::information;
-use crate::io;
 use crate::sys::{self, Errno, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, POLLIN, PollFd, Result};
 use alloc::format;
 use alloc::string::String;
 use core::ffi::CStr;
 use tki_evidence::netlink;
 use tki_evidence::wire::LONGEST_RUN;
+use tki_inside::io;
 
 /// The file that the probes try to change.
 const TARGET_TEXT: &[u8] = b"The probes try to change this file.\n";

@@ -3,12 +3,12 @@
 //! along: the child that is lost costs one operation, and a new one goes on.
 
 use crate::families::{self, Context};
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Ended, Errno, POLLIN, PollFd};
 use alloc::vec::Vec;
 use tki_evidence::catalogue::{OperationSpec, ProbeSpec};
 use tki_evidence::observation::{Observation, Phase};
+use tki_inside::io;
 
 /// The host is gone or the overall deadline has passed: end at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

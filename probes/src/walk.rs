@@ -1,13 +1,13 @@
 //! Walks the whole tree that the sandbox shows, but for the kernel's own file
 //! systems. Bounded: a tree beyond the bound is not ours.
 
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, O_DIRECTORY, O_NOFOLLOW, O_RDONLY};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use tki_inside::io;
 
 const MAX_ENTRIES: usize = 20_000;
 

@@ -4,7 +4,7 @@
 
 use crate::attest::sides::Sides;
 use crate::engine::Configured;
-use crate::engine::contract::INSPECTOR;
+use crate::engine::contract::PROBER;
 use crate::engine::held::{Held, is_same};
 use rustix::process::Pid;
 use std::fmt;
@@ -100,7 +100,7 @@ impl First {
             input: marks.input.clone(),
         };
         let read = |name: &str| fs::read_to_string(first.folder().join(name));
-        if read("comm").map_or(true, |name| name.trim_end() != INSPECTOR) {
+        if read("comm").map_or(true, |name| name.trim_end() != PROBER) {
             return Err(NOT_HERE.into());
         }
         let membership = read("cgroup").map_err(|error| format!("cgroup: {error}"))?;

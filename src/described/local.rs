@@ -236,7 +236,7 @@ Max address space         58720256             58720256             bytes     \n
             pid: 7,
             ulimits: vec!["nofile".into()],
             made: Made {
-                config: serde_json::json!(["--unshare-all", "--", "/tki-inspector", "probe"]),
+                config: serde_json::json!(["--unshare-all", "--", "/tki-prober", "probe"]),
                 seccomp: "unconfined".into(),
                 tmpfs: Vec::new(),
                 limits: Some(Carried {
@@ -254,7 +254,7 @@ Max address space         58720256             58720256             bytes     \n
         let promised = described(&document(None)).unwrap();
         assert_eq!(promised.settings.pids_limit, 32);
         assert!(promised.settings.no_new_privileges);
-        assert_eq!(promised.program, ["/tki-inspector", "probe"]);
+        assert_eq!(promised.program, ["/tki-prober", "probe"]);
         let kernel = Kernel {
             status: "NoNewPrivs:\t0\n".into(),
             limits: String::new(),

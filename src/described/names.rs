@@ -5,7 +5,7 @@ use crate::clock::rfc3339;
 /// How the name of every container of ours begins; the run's id follows.
 pub const NAME_PREFIX: &str = "tki-attest-";
 /// The program in the container, and what its process is called.
-pub const INSPECTOR: &str = "tki-inspector";
+pub const PROBER: &str = "tki-prober";
 /// The label that every container of ours carries, with the run's id.
 pub const LABEL_RUN: &str = "dev.tki.attest.run";
 /// `probe`, `control`, `neighbour` or `scout`.

@@ -2,7 +2,7 @@
 //! calls `configured` must follow from it, and it must be this run's container.
 
 use crate::clock::parse_rfc3339;
-use crate::described::names::{INSPECTOR, LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX};
+use crate::described::names::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX, PROBER};
 use crate::described::{self, Described};
 use crate::verify::Outcome;
 use crate::verify::artifacts::Loaded;
@@ -84,7 +84,7 @@ fn same_names(evidence: &Evidence, described: &Described) -> Result<u64, String>
     let [program, argument] = described.program.as_slice() else {
         return Err("its program is not the inspector".into());
     };
-    if program.rsplit('/').next() != Some(INSPECTOR) || argument != "probe" {
+    if program.rsplit('/').next() != Some(PROBER) || argument != "probe" {
         return Err("its program is not the inspector".into());
     }
     let deadline = label(LABEL_DEADLINE);

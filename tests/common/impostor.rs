@@ -1,4 +1,4 @@
-//! Images whose `/tki-inspector` is not the inspector.
+//! Images whose `/tki-prober` is not the inspector.
 
 use super::{docker, need, run, tool};
 use std::fs;
@@ -52,7 +52,7 @@ fn main() {
         // Whatever comes of it, and for ever.
         "hello-execs" => loop {
             use std::os::unix::process::CommandExt;
-            let _ = std::process::Command::new("/tki-inspector").exec();
+            let _ = std::process::Command::new("/tki-prober").exec();
         },
         "hang" | "hello-hang" => { drop(out); loop { std::thread::park() } }
         other => panic!("{other}?"),
@@ -106,9 +106,9 @@ impl Impostor {
             folder.path().join("Dockerfile"),
             "FROM scratch\n\
              COPY --chmod=444 behaviour /behaviour\n\
-             COPY --chmod=555 impostor /tki-inspector\n\
+             COPY --chmod=555 impostor /tki-prober\n\
              USER 58713:58713\n\
-             ENTRYPOINT [\"/tki-inspector\"]\n",
+             ENTRYPOINT [\"/tki-prober\"]\n",
         )
         .unwrap();
         let mut impostor = Self {

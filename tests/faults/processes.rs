@@ -20,7 +20,7 @@ impl Unrelated {
     /// It is called like the inspector: a name is nothing.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("tki-inspector");
+        let program = folder.path().join("tki-prober");
         fs::copy("/bin/sleep", &program).unwrap();
         let mut command = Command::new("unshare");
         let child = command
@@ -31,7 +31,7 @@ impl Unrelated {
             .unwrap();
         let comm = format!("/proc/{}/comm", child.id());
         eventually("it is in its namespace", || {
-            fs::read_to_string(&comm).is_ok_and(|name| name == "tki-inspector\n")
+            fs::read_to_string(&comm).is_ok_and(|name| name == "tki-prober\n")
         });
         Self {
             child,

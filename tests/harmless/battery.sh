@@ -7,7 +7,7 @@
 # input is open.
 talk() {
     mkfifo "/record/ask-$1"
-    env -i TKI_CANARY_0=set /tki-inspector guest < "/record/ask-$1" > "/record/$1" &
+    env -i TKI_CANARY_0=set /tki-prober guest < "/record/ask-$1" > "/record/$1" &
     exec 3> "/record/ask-$1"
     until grep -q missing "/record/$1"; do
         sleep 0.1

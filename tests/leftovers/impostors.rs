@@ -107,7 +107,7 @@ fn shim(id: &str, run: &str) -> (tempfile::TempDir, Vec<String>) {
         json!({"destination": format!("/{side}"), "source": source})
     };
     let config = json!({
-        "process": {"args": ["/tki-inspector", "probe"]},
+        "process": {"args": ["/tki-prober", "probe"]},
         "root": {"path": format!("{root}/overlay2/x/merged")},
         "mounts": [side("in"), side("out")],
     });

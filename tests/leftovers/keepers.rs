@@ -210,7 +210,7 @@ fn inspector_below(pid: u32) -> Option<u32> {
     let mut children = list.split_whitespace().filter_map(|pid| pid.parse().ok());
     children.find_map(|child: u32| {
         let program = fs::read_link(format!("/proc/{child}/exe")).unwrap_or_default();
-        match program.ends_with("tki-inspector") {
+        match program.ends_with("tki-prober") {
             true => Some(child),
             false => inspector_below(child),
         }

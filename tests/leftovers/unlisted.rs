@@ -154,7 +154,7 @@ fn derived(docker: &Docker) -> &'static str {
     let on_engine = |arguments: &[&str]| docker.engine.docker(arguments);
     let id = on_engine(&["create", "--pids-limit=8", "--network=none", IMAGE]);
     on_engine(&["cp", file.to_str().unwrap(), &format!("{id}:/theirs")]);
-    let entry = r#"ENTRYPOINT ["/tki-inspector", "probe"]"#;
+    let entry = r#"ENTRYPOINT ["/tki-prober", "probe"]"#;
     on_engine(&["commit", "-c", entry, "-c", "CMD []", &id, "theirs"]);
     on_engine(&["rm", &id]);
     "theirs"

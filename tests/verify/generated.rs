@@ -841,7 +841,7 @@ const LIES: &[(&str, &str, Lie)] = &[
     }),
     ("the process of sshd", "EV-OUTSIDE", |evidence| {
         let status = &mut evidence.raw.outside.status;
-        *status = status.replace("tki-inspector", "sshd");
+        *status = status.replace("tki-prober", "sshd");
     }),
     (
         "/in and /out from the root of a disk",

@@ -370,7 +370,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
         reason: "a process that can be seen can be asked things",
         operations: &[
             op("pid-1", Expect::Fact(FactRule::Is("1"))),
-            op("processes", Expect::Fact(FactRule::Is("tki-inspector"))),
+            op("processes", Expect::Fact(FactRule::Is("tki-prober"))),
         ],
         ..OF_THE_ENGINE
     },

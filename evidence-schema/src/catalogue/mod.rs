@@ -157,17 +157,14 @@ pub const ENGINE_FILES: &[&str] = &[
     "/run/.containerenv",
 ];
 
-/// Regular files that may be found outside /in and /out.
-pub const IMAGE_FILES: &[&str] = &[
-    "/.dockerenv",
-    "/escape/README",
-    "/etc/hostname",
-    "/etc/hosts",
-    "/etc/resolv.conf",
-    "/run/.containerenv",
-    "/tki-inspector",
-    "/tki-sandbox",
-];
+/// The mark that Docker leaves in a container's root directory.
+pub const ENGINE_MARK: &str = "/.dockerenv";
+
+/// The image's own regular files outside /in and /out, in every container of it.
+pub const IMAGE_FILES: &[&str] = &["/escape/README", "/tki-prober", "/tki-sandbox"];
+
+/// Those of them that can be executed.
+pub const IMAGE_PROGRAMS: &[&str] = &["/tki-prober"];
 
 /// What may be found below /dev. Runtimes link `core` or `kcore` to /proc/kcore,
 /// where the kernel has it and they mask it.

@@ -11,9 +11,6 @@ use std::collections::BTreeSet;
 /// No probe asks about more paths.
 const MOST_PATHS: usize = 32;
 
-/// Files of the image itself: they are in every container.
-const IMAGE: &[&str] = &["/escape/README", "/tki-inspector", "/tki-sandbox"];
-
 pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
     let mut known = BTreeSet::new();
     for probe in &evidence.probes {
@@ -30,7 +27,7 @@ pub fn check(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
             match probe.probe_id.as_str() {
                 "XP-FS-MASKED" | "XP-FS-PROC-RO" => hidden(found, seen, mounts),
                 "XP-FS-DEVICES" => listed(found, seen, &[]),
-                "XP-FS-FILES" => listed(found, seen, IMAGE),
+                "XP-FS-FILES" => listed(found, seen, catalogue::IMAGE_FILES),
                 "XP-FS-REALPROC" => covered(found, seen, mounts),
                 _ => {}
             }

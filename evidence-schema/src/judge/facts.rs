@@ -1,7 +1,9 @@
 //! Rules about kernel texts.
 
 use super::Texts;
-use crate::catalogue::{ALLOWED_ENV, DEVICES, ENGINE_FILES, FactRule, IMAGE_FILES, TEXTS};
+use crate::catalogue::{
+    ALLOWED_ENV, DEVICES, ENGINE_FILES, ENGINE_MARK, FactRule, IMAGE_FILES, IMAGE_PROGRAMS, TEXTS,
+};
 use crate::evidence::Verdict;
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, State};
@@ -106,8 +108,14 @@ pub fn check(rule: FactRule, seen: &Observation, texts: &Texts) -> Vec<Problem> 
             }
         },
         FactRule::FreshNamespace => namespace(reading, texts),
-        FactRule::ImageFiles => within(reading, IMAGE_FILES, "/tki-inspector"),
-        FactRule::Devices => within(reading, DEVICES, "null"),
+        FactRule::ImageFiles => within(
+            reading,
+            |file| {
+                IMAGE_FILES.contains(&file) || ENGINE_FILES.contains(&file) || file == ENGINE_MARK
+            },
+            IMAGE_PROGRAMS,
+        ),
+        FactRule::Devices => within(reading, |device| DEVICES.contains(&device), &["null"]),
         FactRule::DeviceNumbers => device_numbers(reading),
         FactRule::Refused(count) => refused(reading, count),
         FactRule::Descriptors => {
@@ -284,20 +292,16 @@ fn one_of(reading: &str, wanted: &[&str]) -> Vec<Problem> {
 }
 
 /// A list that holds nothing beyond what is known, and at least what must be.
-fn within(reading: &str, known: &[&str], at_least: &str) -> Vec<Problem> {
+fn within(reading: &str, is_known: impl Fn(&str) -> bool, at_least: &[&str]) -> Vec<Problem> {
     let found: Vec<&str> = reading.split(',').collect();
-    let foreign: Vec<&str> = found
-        .iter()
-        .copied()
-        .filter(|f| !known.contains(f))
-        .collect();
+    let foreign: Vec<&str> = found.iter().copied().filter(|f| !is_known(f)).collect();
     if !foreign.is_empty() {
         return vec![(Verdict::Fail, format!("also there: {}", foreign.join(", ")))];
     }
-    if !found.contains(&at_least) {
-        return vec![(Verdict::Unproven, format!("{at_least} was not found"))];
-    }
-    Vec::new()
+    let missing = at_least.iter().filter(|name| !found.contains(name));
+    missing
+        .map(|name| (Verdict::Unproven, format!("{name} was not found")))
+        .collect()
 }
 
 /// What the kernel's own devices are.

@@ -2,7 +2,6 @@
 //! number of the native table.
 
 use super::{Context, Operation, in_child};
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Ended, Errno, Mapping, Result};
 use alloc::string::String;
@@ -12,6 +11,7 @@ use core::arch::asm;
 use core::ops::Range;
 use tki_evidence::catalogue::floor;
 use tki_evidence::{errno, syscalls};
+use tki_inside::io;
 
 /// XP-ABI-I386.
 pub const I386: &[Operation] = &[

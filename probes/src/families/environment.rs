@@ -1,11 +1,11 @@
 //! The environment: keys only. A value is never read into a message.
 
 use super::{Context, Operation};
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys;
 use alloc::string::String;
 use alloc::vec::Vec;
+use tki_inside::io;
 
 /// PR-ENV-1.
 pub const KEYS: &[Operation] = &[("env-keyset", keyset), ("env-canary", canary)];

@@ -4,18 +4,20 @@
 //! executed here is told to do nothing but end with a status of its own.
 
 use super::{Context, Operation, in_child};
+use crate::EXEC_MARKER_STATUS;
 use crate::outcome::Outcome;
 use crate::sys::{self, Ended, Errno, O_CREAT, O_EXCL, O_WRONLY};
-use crate::{EXEC_MARKER_STATUS, OWN_PATH, io};
 use alloc::format;
 use core::ffi::CStr;
+use tki_evidence::catalogue::IMAGE_PROGRAMS;
+use tki_inside::io;
 
 /// PR-EXEC-1.
 pub const PROGRAMS: &[Operation] = &[
     ("execve(/bin/sh)", |_| shell(by_path)),
     ("execveat(/bin/sh)", |_| shell(by_path_at)),
-    ("execve(itself)", |_| itself(by_path)),
-    ("execveat(itself)", |_| itself(by_path_at)),
+    ("execve(itself)", |_| programs(by_path)),
+    ("execveat(itself)", |_| programs(by_path_at)),
     ("execve(file in /out)", |_| dropped(OUT, by_path)),
     ("execveat(file in /out)", |_| dropped(OUT, by_path_at)),
     ("execve(file in /tmp)", |_| dropped(TMP, by_path)),
@@ -28,7 +30,7 @@ const OUT: &CStr = c"/out/tki-probe-program";
 const TMP: &CStr = c"/tmp/tki-probe-program";
 
 /// A program that is data only until somebody manages to execute it.
-const SCRIPT: &[u8] = b"#!/tki-inspector exec-marker\n";
+const SCRIPT: &[u8] = b"#!/tki-prober exec-marker\n";
 
 type Exec = fn(&CStr, &[&CStr]) -> Errno;
 
@@ -44,8 +46,19 @@ fn shell(exec: Exec) -> Outcome {
     execute(|| exec(c"/bin/sh", &[c"sh", c"-c", c"exit 200"]))
 }
 
-fn itself(exec: Exec) -> Outcome {
-    execute(|| exec(OWN_PATH, &[OWN_PATH, c"exec-marker"]))
+/// Every program of the image, this one among them. They all know what the marker means.
+fn programs(exec: Exec) -> Outcome {
+    let mut outcome = Outcome::error("the image has no program");
+    for path in IMAGE_PROGRAMS {
+        outcome = match io::c_path(path) {
+            Ok(path) => execute(|| exec(&path, &[&path, c"exec-marker"])),
+            Err(errno) => Outcome::not_reached("path", errno),
+        };
+        if !outcome.is_denied() {
+            break;
+        }
+    }
+    outcome
 }
 
 fn dropped(path: &CStr, exec: Exec) -> Outcome {

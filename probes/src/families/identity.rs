@@ -1,13 +1,13 @@
 //! Who the inspector is.
 
 use super::{Context, Operation};
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Errno};
 use crate::walk::{self, Kind};
 use alloc::format;
 use alloc::string::ToString;
 use tki_evidence::facts;
+use tki_inside::io;
 
 /// XP-ID-USER.
 pub const USER: &[Operation] = &[("ids", |_| status(facts::identity))];

@@ -2,7 +2,6 @@
 //! limit that is not there costs little and is seen.
 
 use super::{Context, Operation, in_child};
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Ended, Errno, Mapping, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY};
 use alloc::format;
@@ -10,6 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ffi::CStr;
 use tki_evidence::facts;
+use tki_inside::io;
 
 /// XP-LIM-PIDS.
 pub const PIDS: &[Operation] = &[("fork", fork_until_denied)];

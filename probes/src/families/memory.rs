@@ -1,10 +1,10 @@
 //! Code without exec: mapping files, above all what was written.
 
 use super::Operation;
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Mapping, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY, PROT_EXEC, PROT_WRITE};
 use core::ffi::CStr;
+use tki_inside::io;
 
 /// XP-MEM-EXEC.
 pub const MAPPED_CODE: &[Operation] = &[

@@ -1,11 +1,11 @@
 //! The mount table, changing it, and paths that only the host has.
 
 use super::{Context, Operation};
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Errno, O_RDONLY};
 use core::ffi::CStr;
 use tki_evidence::facts;
+use tki_inside::io;
 
 /// PR-MOUNT-1.
 pub const MOUNTS: &[Operation] = &[

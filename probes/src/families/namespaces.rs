@@ -1,7 +1,6 @@
 //! Which namespaces the inspector is in, and what can be seen through them.
 
 use super::{Context, Operation, network};
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Errno};
 use alloc::format;
@@ -9,6 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::CStr;
 use tki_evidence::wire::abstract_canary;
+use tki_inside::io;
 
 /// XP-NS-FRESH.
 pub const FRESH: &[Operation] = &[

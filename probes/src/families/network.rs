@@ -2,11 +2,11 @@
 //! route lookup, and the addresses are reserved for documentation.
 
 use super::{Operation, abi};
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Errno};
 use core::ffi::CStr;
 use tki_evidence::facts;
+use tki_inside::io;
 
 const AF_UNIX: usize = 1;
 const AF_INET: usize = 2;

@@ -2,7 +2,6 @@
 //! paths, cgroups, devices, descriptors.
 
 use super::{Context, Operation};
-use crate::io;
 use crate::outcome::Outcome;
 use crate::sys::{self, Errno, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_WRONLY};
 use crate::walk::{self, Kind};
@@ -12,6 +11,7 @@ use alloc::vec::Vec;
 use core::ffi::CStr;
 use tki_evidence::catalogue::TEXTS;
 use tki_evidence::facts::{self, Mount};
+use tki_inside::io;
 
 /// XP-FS-FLAGS.
 pub const FLAGS: &[Operation] = &[("mount-flags", |_| {

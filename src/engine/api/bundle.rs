@@ -3,7 +3,7 @@
 //! does not look like ours in every respect is somebody else's.
 
 use crate::engine::api::names::{Run, is_id, run_of};
-use crate::engine::contract::INSPECTOR;
+use crate::engine::contract::PROBER;
 use crate::files::read_beside;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -166,7 +166,7 @@ pub fn is_unreachable(path: &Path) -> bool {
 
 /// The program is the inspector.
 pub fn is_inspector(program: &str) -> bool {
-    Path::new(program).file_name() == Some(INSPECTOR.as_ref())
+    Path::new(program).file_name() == Some(PROBER.as_ref())
 }
 
 /// Absolute, and without a way up.
@@ -186,7 +186,7 @@ mod tests {
     fn config() -> Value {
         json!({
             "ociVersion": "1.0.2-dev",
-            "process": {"user": {"uid": 58713, "gid": 58713}, "args": ["/tki-inspector", "probe"],
+            "process": {"user": {"uid": 58713, "gid": 58713}, "args": ["/tki-prober", "probe"],
                 "rlimits": [{"type": "RLIMIT_CORE", "hard": u64::MAX, "soft": 0}]},
             "root": {"path": "/var/lib/docker/overlay2/a74b/merged", "readonly": true},
             "hostname": "sandbox",
@@ -221,11 +221,11 @@ mod tests {
         let production = "/run/tki-attest-production";
         for (pointer, value) in [
             ("/process/args", json!(["/bin/postgres"])),
-            ("/process/args", json!(["/tki-inspector"])),
-            ("/process/args", json!(["/tki-inspector", "serve"])),
-            ("/process/args", json!(["/tki-inspector", "probe", "x"])),
-            ("/process/args", json!(["/tki-inspector/", "/.."])),
-            ("/process/args", json!("/tki-inspector probe")),
+            ("/process/args", json!(["/tki-prober"])),
+            ("/process/args", json!(["/tki-prober", "serve"])),
+            ("/process/args", json!(["/tki-prober", "probe", "x"])),
+            ("/process/args", json!(["/tki-prober/", "/.."])),
+            ("/process/args", json!("/tki-prober probe")),
             ("/process", json!(null)),
             ("/root/path", json!("overlay2/a74b/merged")),
             ("/root/path", json!("/var/lib/docker/../../../srv")),

@@ -208,13 +208,13 @@ mod tests {
             state: "running".into(),
             labels: labels.map(|(n, v)| (n.into(), v.into())).into(),
             whole: Some(Whole {
-                program: ["/tki-inspector", "probe"].map(Into::into).into(),
+                program: ["/tki-prober", "probe"].map(Into::into).into(),
                 auto_remove: true,
                 mounts: vec![side("in"), side("out"), Mounted::default()],
             }),
             image: Some(ImageDescribed {
                 labels: Labels::new(),
-                entrypoint: vec!["/tki-inspector".into()],
+                entrypoint: vec!["/tki-prober".into()],
             }),
             name: format!("/{name}"),
         }
@@ -232,17 +232,14 @@ mod tests {
         let mut neighbour = ours("-neighbour");
         neighbour.labels.insert(LABEL_ROLE.into(), NEIGHBOUR.into());
         for (words, is_ours) in [
+            (&["/tki-prober", NEIGHBOUR, "tki-canary-0123abcd"][..], true),
+            (&["/tki-prober", NEIGHBOUR], false),
             (
-                &["/tki-inspector", NEIGHBOUR, "tki-canary-0123abcd"][..],
-                true,
-            ),
-            (&["/tki-inspector", NEIGHBOUR], false),
-            (
-                &["/tki-inspector", NEIGHBOUR, "tki-canary-0123abcd", "x"],
+                &["/tki-prober", NEIGHBOUR, "tki-canary-0123abcd", "x"],
                 false,
             ),
-            (&["/tki-inspector", NEIGHBOUR, "/bin/sh"], false),
-            (&["/tki-inspector", "probe"], false),
+            (&["/tki-prober", NEIGHBOUR, "/bin/sh"], false),
+            (&["/tki-prober", "probe"], false),
         ] {
             whole(&mut neighbour).program = words.iter().map(|word| (*word).into()).collect();
             assert_eq!(neighbour.run().is_ok(), is_ours, "{words:?}");

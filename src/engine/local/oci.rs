@@ -229,7 +229,7 @@ mod tests {
             writable: false,
             root,
         };
-        let arguments = ["/tki-inspector".to_owned()];
+        let arguments = ["/tki-prober".to_owned()];
         let there = config(&settings, &arguments, &way(true));
         assert_eq!(configured(&there, &settings.seccomp), settings);
         settings.read_only_rootfs = false;

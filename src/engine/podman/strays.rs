@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(is_ours(None), None);
         // Podman has forgotten it, and the runtime has not.
         assert_eq!(is_ours(Some(&ours)).as_deref(), Some(run));
-        write(run, &annotations(run), "/tki-inspector");
+        write(run, &annotations(run), "/tki-prober");
         assert_eq!(is_ours(None).as_deref(), Some(run));
         assert_eq!(is_ours(Some(&ours)).as_deref(), Some(run));
         let other = "20261116t113832z-ee16ab90";
@@ -307,17 +307,17 @@ mod tests {
             assert_eq!(is_ours(Some(&state)), None, "{state:?}");
         }
         for (run, told, program) in [
-            ("production", annotations(run), "/tki-inspector"),
-            (other, annotations(run), "/tki-inspector"),
-            (run, annotations("production"), "/tki-inspector"),
-            (run, BTreeMap::new(), "/tki-inspector"),
+            ("production", annotations(run), "/tki-prober"),
+            (other, annotations(run), "/tki-prober"),
+            (run, annotations("production"), "/tki-prober"),
+            (run, BTreeMap::new(), "/tki-prober"),
             (run, annotations(run), "/bin/postgres"),
         ] {
             write(run, &told, program);
             assert_eq!(is_ours(None), None, "{run} {told:?} {program}");
         }
         // Anybody could have written it.
-        write(run, &annotations(run), "/tki-inspector");
+        write(run, &annotations(run), "/tki-prober");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
         assert_eq!(is_ours(None), None);
         // It is another container's.

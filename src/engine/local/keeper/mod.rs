@@ -33,7 +33,7 @@ use tki_evidence::stamp::sha256_hex;
 pub const ARGUMENT: &str = "internal-keeper";
 
 /// The program inside.
-const PROGRAM: &str = "/tki-inspector";
+const PROGRAM: &str = "/tki-prober";
 
 /// Descriptors that come with a job.
 struct Streams {

@@ -1,10 +1,10 @@
-//! The inspector: what it is made of, and what it does where it should do
+//! The prober: what it is made of, and what it does where it should do
 //! nothing. The layer-2 guard of requirements R2 to R4 and R10: no network
 //! client, no driver, no loader is in the binary, because nothing is in it that
 //! is not listed here.
 
 /// How the build script compiles it.
-#[path = "../build/inspector.rs"]
+#[path = "../build/freestanding.rs"]
 mod compile;
 
 use crate::common::by_hand::ByHand;
@@ -15,13 +15,13 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tki_attest::image::embedded::INSPECTOR;
+use tki_attest::image::embedded::PROBER;
 
-/// The inspector's own file, in a directory of its own.
+/// The prober's own file, in a directory of its own.
 fn written() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tki-inspector");
-    fs::write(&path, INSPECTOR).unwrap();
+    let path = folder.path().join("tki-prober");
+    fs::write(&path, PROBER).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     (folder, path)
 }
@@ -30,13 +30,13 @@ fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 
-/// A new dependency of the inspector has to be written down here.
+/// A new dependency of the prober has to be written down here.
 #[test]
 fn it_depends_on_nothing_that_is_not_listed() {
     let mut tree = Command::new(cargo());
     tree.current_dir(root())
         .args(["tree", "--locked", "--offline"]);
-    tree.args(["-p", "tki-inspector", "--features", "freestanding"]);
+    tree.args(["-p", "tki-prober", "--features", "freestanding"]);
     tree.args(["-e", "normal", "--prefix", "none", "--format", "{p}"]);
     let said = need("cargo", &mut tree);
     said.succeeded();
@@ -50,7 +50,7 @@ fn it_depends_on_nothing_that_is_not_listed() {
         "serde_json",
         "zmij",
     ];
-    let own = ["tki-evidence", "tki-inspector"];
+    let own = ["tki-evidence", "tki-inside", "tki-prober"];
     // Run by the compiler, and not part of the binary.
     let compiler = [
         "proc-macro2",
@@ -65,7 +65,7 @@ fn it_depends_on_nothing_that_is_not_listed() {
 
 #[test]
 fn it_is_one_small_static_file_that_names_no_machine() {
-    assert!(INSPECTOR.len() < 300_000, "{} bytes", INSPECTOR.len());
+    assert!(PROBER.len() < 300_000, "{} bytes", PROBER.len());
     let (_folder, path) = written();
     let said = need("binutils", Command::new("readelf").args(["-lW"]).arg(&path));
     said.succeeded();
@@ -78,7 +78,7 @@ fn it_is_one_small_static_file_that_names_no_machine() {
     let home = |name: &str| std::env::var("HOME").unwrap_or_default() + name;
     let cargo_home = std::env::var("CARGO_HOME").unwrap_or_else(|_| home("/.cargo"));
     for place in [env!("CARGO_MANIFEST_DIR"), &cargo_home, &home("/.rustup")] {
-        let found = INSPECTOR
+        let found = PROBER
             .windows(place.len())
             .any(|window| window == place.as_bytes());
         assert!(!found, "{place}");
@@ -112,7 +112,8 @@ const CRATES: &[&str] = &[
     "serde_core",
     "serde_json",
     "tki_evidence",
-    "tki_inspector",
+    "tki_inside",
+    "tki_prober",
     "zmij",
 ];
 
@@ -120,7 +121,7 @@ const CRATES: &[&str] = &[
 fn it_contains_no_code_that_is_not_listed() {
     let folder = tempfile::tempdir().unwrap();
     let (mut command, binary) = compile::compile(&cargo(), root(), folder.path());
-    command.args(["--config", "profile.inspector.strip=\"none\""]);
+    command.args(["--config", "profile.inside.strip=\"none\""]);
     run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
     let said = need("binutils", Command::new("nm").arg("-C").arg(&binary));
     said.succeeded();
@@ -173,7 +174,7 @@ fn it_is_the_same_file_wherever_it_is_compiled() {
     let target = folder.path().join("t");
     let (mut command, binary) = compile::compile(&cargo(), &place, &target);
     run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
-    assert!(fs::read(binary).unwrap() == INSPECTOR, "the bytes differ");
+    assert!(fs::read(binary).unwrap() == PROBER, "the bytes differ");
 }
 
 /// Set for the test below, which starts itself: where to compile.
@@ -207,7 +208,7 @@ fn it_follows_no_variable_and_no_configuration() {
          [target.x86_64-unknown-linux-gnu]\nlinker = \"{0}\"\n\
          rustflags = [\"-Coverflow-checks=on\"]\n\
          [profile.release]\noverflow-checks = true\n\
-         [profile.inspector]\nopt-level = 3\ndebug = 2\nstrip = false\nincremental = true\n",
+         [profile.inside]\nopt-level = 3\ndebug = 2\nstrip = false\nincremental = true\n",
         wrapper.display()
     );
     fs::write(place.join(".cargo/config.toml"), config).unwrap();
@@ -215,7 +216,7 @@ fn it_follows_no_variable_and_no_configuration() {
     again
         .args([
             "--exact",
-            "inspector::it_follows_no_variable_and_no_configuration",
+            "prober::it_follows_no_variable_and_no_configuration",
         ])
         .current_dir(&place)
         .env(ELSEWHERE, &target)
@@ -227,16 +228,16 @@ fn it_follows_no_variable_and_no_configuration() {
         .env("RUSTFLAGS", "-Cdebug-assertions=on")
         .env("CARGO_BUILD_RUSTFLAGS", "-Cdebug-assertions=on")
         .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", &wrapper)
-        .env("CARGO_PROFILE_INSPECTOR_OPT_LEVEL", "3")
-        .env("CARGO_PROFILE_INSPECTOR_STRIP", "none")
-        .env("CARGO_PROFILE_INSPECTOR_LTO", "off")
-        .env("CARGO_PROFILE_INSPECTOR_BUILD_OVERRIDE_OPT_LEVEL", "3")
+        .env("CARGO_PROFILE_INSIDE_OPT_LEVEL", "3")
+        .env("CARGO_PROFILE_INSIDE_STRIP", "none")
+        .env("CARGO_PROFILE_INSIDE_LTO", "off")
+        .env("CARGO_PROFILE_INSIDE_BUILD_OVERRIDE_OPT_LEVEL", "3")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "2")
         .env("CARGO_INCREMENTAL", "1");
     run(&mut again).succeeded();
     assert!(!called.exists(), "a wrapper was called");
-    let binary = target.join("x86_64-unknown-linux-gnu/inspector/tki-inspector");
-    assert!(fs::read(binary).unwrap() == INSPECTOR, "the bytes differ");
+    let binary = target.join("x86_64-unknown-linux-gnu/inside/tki-prober");
+    assert!(fs::read(binary).unwrap() == PROBER, "the bytes differ");
 }
 
 /// What cannot be overruled is at least named.
@@ -364,21 +365,27 @@ fn touches_nothing(errand: &[&str]) {
 /// an address: what the neighbour asks of the kernel it writes to a netlink socket.
 #[test]
 fn it_has_no_function_for_a_system_call_that_is_not_listed() {
-    let source = fs::read_to_string(root().join("probes/src/sys.rs")).unwrap();
-    let (_, numbers) = source.split_once("pub mod nr {").unwrap();
-    let (numbers, _) = numbers.split_once('}').unwrap();
-    let name = |line: &str| {
-        let line = line.trim().strip_prefix("pub const ")?;
-        line.split(':').next().map(str::to_lowercase)
+    let calls_of = |path: &str| {
+        let source = fs::read_to_string(root().join(path)).unwrap();
+        let (_, numbers) = source.split_once("pub mod nr {").unwrap();
+        let (numbers, _) = numbers.split_once('}').unwrap();
+        let name = |line: &str| {
+            let line = line.trim().strip_prefix("pub const ")?;
+            line.split(':').next().map(str::to_lowercase)
+        };
+        let mut found: Vec<String> = numbers.lines().filter_map(name).collect();
+        found.sort();
+        found.join(" ")
     };
-    let mut found: Vec<String> = numbers.lines().filter_map(name).collect();
-    found.sort();
-    let listed = "bind clock_gettime clone close connect execve execveat exit exit_group fchmodat \
-                  fstatfs fsync getdents64 getpid kill linkat memfd_create mkdirat mknodat mmap \
-                  mount munmap newfstatat openat openat2 pipe2 ppoll prctl prlimit64 \
-                  process_vm_readv ptrace read readlinkat seccomp shmget socket symlinkat \
-                  truncate umount2 unlinkat wait4 write";
-    assert_eq!(found.join(" "), listed);
+    // What both programs inside can do.
+    let shared = "clock_gettime close exit_group fsync getdents64 getpid newfstatat openat prctl \
+                  read readlinkat seccomp write";
+    assert_eq!(calls_of("inside/src/sys.rs"), shared);
+    // What the prober can do beside that, because it has to try it.
+    let own = "bind clone connect execve execveat exit fchmodat fstatfs kill linkat memfd_create \
+               mkdirat mknodat mmap mount munmap openat2 pipe2 ppoll prlimit64 process_vm_readv \
+               ptrace shmget socket symlinkat truncate umount2 unlinkat wait4";
+    assert_eq!(calls_of("probes/src/sys.rs"), own);
 }
 
 #[test]

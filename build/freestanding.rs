@@ -1,11 +1,11 @@
-//! How the inspector is compiled. Included by the build script, which embeds
+//! How the prober is compiled. Included by the build script, which embeds
 //! the result, and by the tests that compile it elsewhere and compare.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The one target that the inspector is written for.
+/// The one target that the prober is written for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Variables that the nested build may see: where programs and crates are, and how
@@ -53,7 +53,7 @@ const NOT_OVERRULED: &[&str] = &[
     "[unstable",
 ];
 
-/// The whole profile `inspector`, once more. A configuration file above the workspace
+/// The whole profile `inside`, once more. A configuration file above the workspace
 /// or in cargo's home could set any of it; what the command line says outranks both
 /// files and variables. That the values are those of Cargo.toml, and cargo's defaults
 /// elsewhere, is checked by the digest that a test compares.
@@ -70,7 +70,7 @@ const PROFILE: &[(&str, &str)] = &[
     ("rpath", "false"),
 ];
 
-/// The cargo call that compiles the inspector, and where the result will be.
+/// The cargo call that compiles the prober, and where the result will be.
 ///
 /// The binary is freestanding: no C library, no start files, not relocated, and
 /// free of every path of the machine that compiled it. It follows the sources and the
@@ -98,13 +98,13 @@ pub fn compile(cargo: &str, workspace: &Path, target_dir: &Path) -> (Command, Pa
     let mut command = Command::new(cargo);
     command
         .current_dir(workspace)
-        .args(["build", "--quiet", "--locked", "--package", "tki-inspector"])
-        .args(["--features", "freestanding", "--profile", "inspector"])
+        .args(["build", "--quiet", "--locked", "--package", "tki-prober"])
+        .args(["--features", "freestanding", "--profile", "inside"])
         .args(["--target", TARGET])
         .arg("--target-dir")
         .arg(target_dir);
     for (key, value) in PROFILE {
-        command.args(["--config", &format!("profile.inspector.{key}={value}")]);
+        command.args(["--config", &format!("profile.inside.{key}={value}")]);
     }
     command
         .args(["--config", &format!("target.{TARGET}.linker=\"cc\"")])
@@ -118,7 +118,7 @@ pub fn compile(cargo: &str, workspace: &Path, target_dir: &Path) -> (Command, Pa
     if rustc.is_absolute() && rustc.exists() {
         command.env("RUSTC", rustc);
     }
-    let binary = target_dir.join(TARGET).join("inspector/tki-inspector");
+    let binary = target_dir.join(TARGET).join("inside/tki-prober");
     (command, binary)
 }
 
