@@ -27,7 +27,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use tki_attest::image::{Identity, embedded};
+use tki_attest::image::{Identity, built_in};
 use tki_attest::sandbox::seccomp::Seccomp;
 use tki_attest::verify::artifacts::Source;
 use tki_attest::verify::inputs::Clock;
@@ -102,7 +102,7 @@ pub fn write_restamped(path: &Path, mut value: Value) {
 /// What `tki-attest verify --evidence-only` would bring along.
 pub fn default_inputs() -> Inputs {
     let profiles = ["targeted-deny", "deny-by-default"];
-    let own = embedded::image().unwrap();
+    let own = built_in::image().unwrap();
     Inputs {
         known: Known {
             image: Some(Identity {

@@ -4,7 +4,7 @@ use crate::cli::{AssuranceLevel, VerifyFlags};
 use crate::clock;
 use crate::failure::Failure;
 use crate::files::read_bounded;
-use crate::image::{Identity, embedded, read_identity};
+use crate::image::{Identity, built_in, read_identity};
 use crate::sandbox::seccomp::Seccomp;
 use crate::trust::signers::{AllowedSigners, MAX_LIST};
 use crate::verify::inputs::Clock;
@@ -55,7 +55,7 @@ pub fn inputs(flags: &VerifyFlags, as_of: Option<u64>) -> Result<Inputs, Failure
 
 /// Digests that this tool itself vouches for.
 pub fn known() -> Result<Known, Failure> {
-    let own = embedded::image()?;
+    let own = built_in::image()?;
     let mut known = Known {
         image: Some(Identity {
             manifest_digest: own.manifest_digest,

@@ -3,7 +3,7 @@
 use crate::attest::run::{describe_tool, random_hex};
 use crate::engine::local::compiled_filter;
 use crate::failure::Failure;
-use crate::image::{Image, embedded};
+use crate::image::{Image, built_in};
 use crate::packet::template::{check_name, shell};
 use crate::sandbox::profile::{Limits as SandboxLimits, Profile};
 use crate::sandbox::settings;
@@ -64,7 +64,7 @@ impl Facts {
         let settings = settings::settings(&profile, binds, true);
         Ok(Self {
             tool: describe_tool()?,
-            image: embedded::image()?,
+            image: built_in::image()?,
             settings,
             challenge: challenge(&profile)?,
             profile,

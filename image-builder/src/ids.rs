@@ -1,7 +1,7 @@
 //! Numbers in a Dockerfile: users, modes, signals.
 
-use super::recipe::Owner;
-use super::text::shown;
+use crate::recipe::Owner;
+use crate::text::shown;
 
 /// The largest id that `USER` may name: runtimes use signed 32-bit ids.
 const MAX_USER: u32 = i32::MAX as u32;
@@ -24,7 +24,7 @@ fn pair(text: &str, max: u32) -> Option<Owner> {
 }
 
 /// The argument of `USER`.
-pub(super) fn user(text: &str) -> Result<Owner, String> {
+pub(crate) fn user(text: &str) -> Result<Owner, String> {
     pair(text, MAX_USER).ok_or_else(|| {
         format!(
             "`{}` is not numeric, and the image has no user database",
@@ -34,7 +34,7 @@ pub(super) fn user(text: &str) -> Result<Owner, String> {
 }
 
 /// The value of `--chown`.
-pub(super) fn owner(text: &str) -> Result<Owner, (String, &'static str)> {
+pub(crate) fn owner(text: &str) -> Result<Owner, (String, &'static str)> {
     pair(text, MAX_OWNER).ok_or_else(|| {
         let why = format!(
             "`{}` is not UID or UID:GID with numbers up to {MAX_OWNER}",
@@ -45,7 +45,7 @@ pub(super) fn owner(text: &str) -> Result<Owner, (String, &'static str)> {
 }
 
 /// The value of `--chmod`.
-pub(super) fn mode(text: &str) -> Result<u32, (String, &'static str)> {
+pub(crate) fn mode(text: &str) -> Result<u32, (String, &'static str)> {
     let octal = !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
     u32::from_str_radix(text, 8)
         .ok()
@@ -57,7 +57,7 @@ pub(super) fn mode(text: &str) -> Result<u32, (String, &'static str)> {
 }
 
 /// Whether the text names a signal: a number or a name such as `SIGTERM` or `SIGRTMIN+3`.
-pub(super) fn is_signal(text: &str) -> bool {
+pub(crate) fn is_signal(text: &str) -> bool {
     if let Some(number) = id(text, 64) {
         return number > 0;
     }
@@ -72,7 +72,7 @@ pub(super) fn is_signal(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{is_signal, mode, owner, user};
-    use crate::image::Owner;
+    use crate::Owner;
 
     #[test]
     fn users_are_numbers() {

@@ -2,13 +2,13 @@
 
 /// Why an instruction is refused and what to write instead.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     /// The instruction, in capitals.
-    pub(super) instruction: &'static str,
+    pub(crate) instruction: &'static str,
     /// Why it is refused.
-    pub(super) why: &'static str,
+    pub(crate) why: &'static str,
     /// What to write instead.
-    pub(super) next: &'static str,
+    pub(crate) next: &'static str,
 }
 
 /// Every instruction of the Dockerfile language that is not supported.
@@ -61,7 +61,7 @@ const REFUSALS: &[Refusal] = &[
 ];
 
 /// The refusal of an instruction, if it is one that is refused.
-pub(super) fn refusal(instruction: &str) -> Option<Refusal> {
+pub(crate) fn refusal(instruction: &str) -> Option<Refusal> {
     REFUSALS
         .iter()
         .find(|refusal| refusal.instruction.eq_ignore_ascii_case(instruction))

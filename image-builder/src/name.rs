@@ -1,18 +1,18 @@
 //! The name under which engines will know the image.
 
-use super::error::ImageError;
-use super::text::shown;
+use crate::error::ImageError;
+use crate::text::shown;
 
 /// A checked image name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ImageName {
+pub(crate) struct ImageName {
     name: String,
     tag: String,
 }
 
 impl ImageName {
     /// Reads `NAME` or `NAME:TAG`; the tag is `latest` if it is not given.
-    pub(super) fn parse(text: &str) -> Result<Self, ImageError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ImageError> {
         let (name, tag) = match text.rsplit_once(':') {
             Some((name, tag)) if !tag.contains('/') => (name, tag),
             _ => (text, "latest"),
@@ -29,17 +29,17 @@ impl ImageName {
     }
 
     /// `NAME:TAG`.
-    pub(super) fn reference(&self) -> String {
+    pub(crate) fn reference(&self) -> String {
         format!("{}:{}", self.name, self.tag)
     }
 
     /// The tag alone.
-    pub(super) fn tag(&self) -> &str {
+    pub(crate) fn tag(&self) -> &str {
         &self.tag
     }
 
     /// The name in the long form that containerd and Podman expect.
-    pub(super) fn canonical(&self) -> String {
+    pub(crate) fn canonical(&self) -> String {
         let reference = self.reference();
         match self.name.split_once('/') {
             None => format!("docker.io/library/{reference}"),

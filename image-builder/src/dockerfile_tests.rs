@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::image::{Base, Owner, Recipe, Step};
+use crate::{Base, Owner, Recipe, Step};
 
 fn parse(text: &str) -> Recipe {
     Recipe::parse("Dockerfile", text.as_bytes()).unwrap()

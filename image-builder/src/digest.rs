@@ -3,12 +3,12 @@
 use sha2::{Digest, Sha256};
 
 /// The digest of some bytes, as bare lower-case hex.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     finish(Sha256::new_with_prefix(bytes))
 }
 
 /// The hex of a hash in progress.
-pub(super) fn finish(hash: Sha256) -> String {
+pub(crate) fn finish(hash: Sha256) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut out = String::with_capacity(64);
     for byte in hash.finalize() {
@@ -19,13 +19,13 @@ pub(super) fn finish(hash: Sha256) -> String {
 }
 
 /// The form that manifests use.
-pub(super) fn prefixed(hex: &str) -> String {
+pub(crate) fn prefixed(hex: &str) -> String {
     format!("sha256:{hex}")
 }
 
 /// The hex part of a well-formed `sha256:` digest. Anything else is `None`, so
 /// that a digest from a hostile file can never name a path.
-pub(super) fn parse(digest: &str) -> Option<&str> {
+pub(crate) fn parse(digest: &str) -> Option<&str> {
     let hex = digest.strip_prefix("sha256:")?;
     let fits = hex.len() == 64
         && hex

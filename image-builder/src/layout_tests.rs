@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::{Counted, Layout, Limits, read_identity};
-use crate::image::digest;
-use crate::image::{BuildOptions, Context, Image, Recipe, build};
+use crate::digest;
+use crate::testing::write_layout;
+use crate::{BuildOptions, Context, Image, Recipe, build};
 
 struct Fixture {
     dir: TempDir,
@@ -27,7 +28,7 @@ impl Fixture {
         };
         let image = build(&recipe, &Context::memory(files).unwrap(), &options).unwrap();
         let dir = tempfile::tempdir().unwrap();
-        image.write_layout(dir.path()).unwrap();
+        write_layout(&image, dir.path());
         Self { dir, image }
     }
 

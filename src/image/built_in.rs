@@ -1,7 +1,7 @@
 //! The image that this tool carries: Dockerfile, files and inspector are
 //! compiled in, so that one copied executable is all that an operator needs.
 
-use super::{Context, Image, ImageError, Recipe};
+use crate::image::{self, BuildOptions, Context, Image, ImageError, Recipe};
 use std::collections::BTreeMap;
 
 /// The Dockerfile's name in errors.
@@ -43,10 +43,10 @@ pub fn context() -> Result<Context, ImageError> {
 /// The built-in image. The time in it is 1970, whatever the environment says,
 /// so that everybody who has this tool computes the same digest.
 pub fn image() -> Result<Image, ImageError> {
-    let options = super::BuildOptions {
+    let options = BuildOptions {
         epoch: 0,
         tag: TAG.to_owned(),
         bases: BTreeMap::new(),
     };
-    super::build(&recipe()?, &context()?, &options)
+    image::build(&recipe()?, &context()?, &options)
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::{Budget, Context, Found, Item};
-use crate::image::ImageError;
+use crate::ImageError;
 
 fn file(text: &str, executable: bool) -> Item {
     Item::File {

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use tar::{Archive, EntryType};
 
-use super::config::Config;
-use super::error::{ImageError, LayoutError};
-use super::layout::{Layout, Limits};
-use super::manifest::Descriptor;
-use super::paths;
-use super::recipe::Owner;
-use super::text::shown;
-use super::tree::BaseNode;
+use crate::config::Config;
+use crate::error::{ImageError, LayoutError};
+use crate::layout::{Layout, Limits};
+use crate::manifest::Descriptor;
+use crate::paths;
+use crate::recipe::Owner;
+use crate::text::shown;
+use crate::tree::BaseNode;
 
 /// The most entries of a base's tree.
 const MAX_ENTRIES: usize = 500_000;
@@ -24,17 +24,17 @@ const WHITEOUT: &str = ".wh.";
 
 /// What an image inherits. The default is `FROM scratch`.
 #[derive(Debug, Default)]
-pub(super) struct Foundation {
+pub(crate) struct Foundation {
     /// The base's layers, in order, as they were stored.
-    pub(super) layers: Vec<(Descriptor, Vec<u8>)>,
+    pub(crate) layers: Vec<(Descriptor, Vec<u8>)>,
     /// The base's configuration.
-    pub(super) config: Config,
+    pub(crate) config: Config,
     /// The base's tree by clean path.
-    pub(super) tree: BTreeMap<String, BaseNode>,
+    pub(crate) tree: BTreeMap<String, BaseNode>,
 }
 
 /// Reads a base for an architecture, and checks all of it.
-pub(super) fn read(dir: &Path, architecture: &str) -> Result<Foundation, ImageError> {
+pub(crate) fn read(dir: &Path, architecture: &str) -> Result<Foundation, ImageError> {
     let layout = Layout::open(dir)?;
     let config = &layout.config;
     let refuse = |why: String, next| LayoutError::new("layout.base", dir, why, next);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{BaseNode, Budget, Context, Copy, Node, Owner, Tree};
-use crate::image::{ContextError, Location};
+use crate::{ContextError, Location};
 
 fn context() -> Context {
     let names = ["f", "d/x", "d/sub/y", "e/z", "e/sub/w"];

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::env::consts::ARCH;
 use std::path::PathBuf;
 
-use super::archive::{Image, Parts};
-use super::base::{self, Foundation};
-use super::config::{self, Config, History, RootFs, Runtime};
-use super::context::{Budget, Context};
-use super::error::{ContextError, DockerfileError, ImageError, Location};
-use super::ids;
-use super::layer::{self, Layer, MAX_EPOCH};
-use super::manifest::{self, Descriptor};
-use super::name::ImageName;
-use super::paths;
-use super::recipe::{Base, Owner, Recipe, Step};
-use super::text::shown;
-use super::tree::Tree;
+use crate::archive::{Image, Parts};
+use crate::base::{self, Foundation};
+use crate::config::{self, Config, History, RootFs, Runtime};
+use crate::context::{Budget, Context};
+use crate::error::{ContextError, DockerfileError, ImageError, Location};
+use crate::ids;
+use crate::layer::{self, Layer, MAX_EPOCH};
+use crate::manifest::{self, Descriptor};
+use crate::name::ImageName;
+use crate::paths;
+use crate::recipe::{Base, Owner, Recipe, Step};
+use crate::text::shown;
+use crate::tree::Tree;
 
 /// What is not in the Dockerfile and still decides about the image's bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ fn grow(
     context: &Context,
     epoch: u64,
     foundation: &Foundation,
-    base_tree: BTreeMap<String, super::tree::BaseNode>,
+    base_tree: BTreeMap<String, crate::tree::BaseNode>,
 ) -> Result<Option<Layer>, ImageError> {
     if recipe.steps.is_empty() && !foundation.layers.is_empty() {
         return Ok(None);

@@ -4,43 +4,43 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::recipe::Settings;
+use crate::recipe::Settings;
 
 /// The configuration, with its fields in the order in which they are written.
 /// The optional fields may also be `null`: other tools write them so.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
-pub(super) struct Config {
+pub(crate) struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) created: Option<String>,
-    pub(super) architecture: String,
+    pub(crate) created: Option<String>,
+    pub(crate) architecture: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) variant: Option<String>,
-    pub(super) os: String,
+    pub(crate) variant: Option<String>,
+    pub(crate) os: String,
     #[serde(default)]
-    pub(super) config: Option<Runtime>,
-    pub(super) rootfs: RootFs,
+    pub(crate) config: Option<Runtime>,
+    pub(crate) rootfs: RootFs,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) history: Option<Vec<History>>,
+    pub(crate) history: Option<Vec<History>>,
 }
 
 /// How a container of the image starts.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Runtime {
+pub(crate) struct Runtime {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) user: Option<String>,
+    pub(crate) user: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) env: Option<Vec<String>>,
+    pub(crate) env: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) entrypoint: Option<Vec<String>>,
+    pub(crate) entrypoint: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cmd: Option<Vec<String>>,
+    pub(crate) cmd: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) working_dir: Option<String>,
+    pub(crate) working_dir: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) labels: Option<BTreeMap<String, String>>,
+    pub(crate) labels: Option<BTreeMap<String, String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) stop_signal: Option<String>,
+    pub(crate) stop_signal: Option<String>,
     /// These are read only to refuse a base that has them.
     #[serde(skip_serializing)]
     volumes: Option<serde_json::Value>,
@@ -54,31 +54,31 @@ pub(super) struct Runtime {
 
 /// The layers before compression.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
-pub(super) struct RootFs {
+pub(crate) struct RootFs {
     #[serde(rename = "type")]
-    pub(super) kind: String,
-    pub(super) diff_ids: Vec<String>,
+    pub(crate) kind: String,
+    pub(crate) diff_ids: Vec<String>,
 }
 
 /// Where a layer came from.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
-pub(super) struct History {
+pub(crate) struct History {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) created: Option<String>,
+    pub(crate) created: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) created_by: Option<String>,
+    pub(crate) created_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) author: Option<String>,
+    pub(crate) author: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) comment: Option<String>,
+    pub(crate) comment: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) empty_layer: Option<bool>,
+    pub(crate) empty_layer: Option<bool>,
 }
 
 impl Runtime {
     /// The first instruction whose effect a base carries although it would be
     /// refused in a Dockerfile.
-    pub(super) fn refused(&self) -> Option<&'static str> {
+    pub(crate) fn refused(&self) -> Option<&'static str> {
         let set = |value: &Option<serde_json::Value>| match value {
             None | Some(serde_json::Value::Null) => false,
             Some(serde_json::Value::Object(map)) => !map.is_empty(),
@@ -97,7 +97,7 @@ impl Runtime {
     }
 
     /// Lays a Dockerfile's settings over a base's.
-    pub(super) fn apply(&mut self, settings: &Settings) {
+    pub(crate) fn apply(&mut self, settings: &Settings) {
         if let Some(entrypoint) = &settings.entrypoint {
             self.entrypoint = Some(entrypoint.clone());
             // The base's arguments were meant for the base's program.
@@ -137,7 +137,7 @@ impl Runtime {
 }
 
 /// The architecture's name in OCI's (that is, Go's) vocabulary.
-pub(super) fn architecture(rust: &str) -> &str {
+pub(crate) fn architecture(rust: &str) -> &str {
     match rust {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
@@ -148,7 +148,7 @@ pub(super) fn architecture(rust: &str) -> &str {
 }
 
 /// Seconds since 1970 as RFC 3339 in UTC.
-pub(super) fn rfc3339(epoch: u64) -> String {
+pub(crate) fn rfc3339(epoch: u64) -> String {
     let (days, seconds) = (epoch / 86_400, epoch % 86_400);
     // Counted in 400-year cycles from 1 March of year 0, so that the leap day
     // is the last of its year.
@@ -171,7 +171,7 @@ pub(super) fn rfc3339(epoch: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Runtime, rfc3339};
-    use crate::image::Settings;
+    use crate::Settings;
 
     #[test]
     fn times_are_utc_with_leap_days() {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::digest;
-use super::layer::Archive;
-use super::manifest::{self, Descriptor};
-use super::name::ImageName;
+use crate::digest;
+use crate::layer::Archive;
+use crate::manifest::{self, Descriptor};
+use crate::name::ImageName;
 
 /// A finished image, held in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,17 +36,17 @@ pub struct Stored<'a> {
 
 /// What an image is put together from.
 #[derive(Debug)]
-pub(super) struct Parts {
-    pub(super) name: ImageName,
-    pub(super) epoch: u64,
-    pub(super) config: Vec<u8>,
-    pub(super) diff_ids: Vec<String>,
-    pub(super) layers: Vec<(Descriptor, Vec<u8>)>,
+pub(crate) struct Parts {
+    pub(crate) name: ImageName,
+    pub(crate) epoch: u64,
+    pub(crate) config: Vec<u8>,
+    pub(crate) diff_ids: Vec<String>,
+    pub(crate) layers: Vec<(Descriptor, Vec<u8>)>,
 }
 
 impl Image {
     /// Writes the manifest and the index over the parts.
-    pub(super) fn assemble(parts: Parts) -> Self {
+    pub(crate) fn assemble(parts: Parts) -> Self {
         let Parts {
             name,
             epoch,
@@ -86,8 +86,9 @@ impl Image {
         }
     }
 
-    /// The files of the OCI layout by relative path.
-    pub(super) fn files(&self) -> &BTreeMap<String, Vec<u8>> {
+    /// The files of the OCI layout by relative path: `oci-layout`, `index.json`, and the blobs
+    /// as `blobs/sha256/…`. Writing them is the caller's part.
+    pub fn files(&self) -> &BTreeMap<String, Vec<u8>> {
         &self.files
     }
 

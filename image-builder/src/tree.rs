@@ -6,15 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use super::context::{Budget, Context, Found, Item};
-use super::error::ContextError;
-use super::paths;
-use super::recipe::{Copy, Owner};
-use super::text::shown;
+use crate::context::{Budget, Context, Found, Item};
+use crate::error::ContextError;
+use crate::paths;
+use crate::recipe::{Copy, Owner};
+use crate::text::shown;
 
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(crate) enum Node {
     File(Vec<u8>),
     Directory,
     Symlink(String),
@@ -22,15 +22,15 @@ pub(super) enum Node {
 
 /// An entry of the new layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) node: Node,
-    pub(super) mode: u32,
-    pub(super) owner: Owner,
+pub(crate) struct Entry {
+    pub(crate) node: Node,
+    pub(crate) mode: u32,
+    pub(crate) owner: Owner,
 }
 
 /// What the base has at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BaseNode {
+pub(crate) enum BaseNode {
     /// A directory and how it would have to be repeated in a later layer.
     Directory { mode: u32, owner: Owner },
     /// A symbolic link.
@@ -40,11 +40,11 @@ pub(super) enum BaseNode {
 }
 
 /// Entries by clean path: parents sort before what they contain.
-pub(super) type Entries = BTreeMap<String, Entry>;
+pub(crate) type Entries = BTreeMap<String, Entry>;
 
 /// The base's tree and what the new layer puts over it.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     base: BTreeMap<String, BaseNode>,
     entries: Entries,
 }
@@ -58,7 +58,7 @@ enum Kind {
 
 impl Tree {
     /// An empty layer over a base.
-    pub(super) fn over(base: BTreeMap<String, BaseNode>) -> Self {
+    pub(crate) fn over(base: BTreeMap<String, BaseNode>) -> Self {
         Self {
             base,
             entries: BTreeMap::new(),
@@ -66,12 +66,12 @@ impl Tree {
     }
 
     /// The new layer's entries.
-    pub(super) fn into_entries(self) -> Entries {
+    pub(crate) fn into_entries(self) -> Entries {
         self.entries
     }
 
     /// Carries out a `COPY`; `workdir` is where a relative destination starts.
-    pub(super) fn copy(
+    pub(crate) fn copy(
         &mut self,
         copy: &Copy,
         workdir: &str,
@@ -108,13 +108,13 @@ impl Tree {
     }
 
     /// Creates a directory and its parents where they are missing.
-    pub(super) fn make_directory(&mut self, path: &str, owner: Owner) -> Result<(), ContextError> {
+    pub(crate) fn make_directory(&mut self, path: &str, owner: Owner) -> Result<(), ContextError> {
         self.make_parents(path, owner)?;
         self.enter(path, owner)
     }
 
     /// Whether a directory is there already.
-    pub(super) fn has_directory(&self, path: &str) -> bool {
+    pub(crate) fn has_directory(&self, path: &str) -> bool {
         self.kind(path) == Some(Kind::Directory)
     }
 

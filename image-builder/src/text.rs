@@ -4,12 +4,12 @@
 const SHOWN_CHARS: usize = 80;
 
 /// Foreign text for a message, safe to print.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     tki_text::printable(text, SHOWN_CHARS)
 }
 
 /// The 1-based line and column (in characters) of a byte offset.
-pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
+pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
     let mut end = offset.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -10,12 +10,12 @@ use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use super::config::Config;
-use super::digest;
-use super::error::{ImageError, LayoutError};
-use super::files::{self, Child};
-use super::manifest::{self, Descriptor, Index, LayoutMarker, Manifest};
-use super::text::shown;
+use crate::config::Config;
+use crate::digest;
+use crate::error::{ImageError, LayoutError};
+use crate::files::{self, Child};
+use crate::manifest::{self, Descriptor, Index, LayoutMarker, Manifest};
+use crate::text::shown;
 
 /// The largest JSON document.
 const MAX_JSON: u64 = 4 * 1024 * 1024;
@@ -53,7 +53,7 @@ pub fn read_identity(dir: &Path) -> Result<Identity, ImageError> {
 
 /// What may still be read.
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     compressed: u64,
     unpacked: u64,
 }
@@ -69,16 +69,16 @@ impl Default for Limits {
 
 /// A layout whose documents have been checked; its layers have not, yet.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     blobs: Blobs,
     manifest_digest: String,
-    pub(super) manifest: Manifest,
-    pub(super) config: Config,
+    pub(crate) manifest: Manifest,
+    pub(crate) config: Config,
 }
 
 impl Layout {
     /// Reads marker, index, manifest and configuration.
-    pub(super) fn open(dir: &Path) -> Result<Self, ImageError> {
+    pub(crate) fn open(dir: &Path) -> Result<Self, ImageError> {
         let root = files::open_root(dir).map_err(|error| ImageError::read(dir, error))?;
         let marker: LayoutMarker = document(dir, "oci-layout", &root)?;
         if marker.image_layout_version != manifest::LAYOUT_VERSION {
@@ -119,7 +119,7 @@ impl Layout {
     }
 
     /// A layer's bytes as stored, with size and digest checked.
-    pub(super) fn layer(&self, index: usize, limits: &mut Limits) -> Result<Vec<u8>, LayoutError> {
+    pub(crate) fn layer(&self, index: usize, limits: &mut Limits) -> Result<Vec<u8>, LayoutError> {
         let descriptor = &self.manifest.layers[index];
         let left = limits.compressed.checked_sub(descriptor.size);
         limits.compressed = left.ok_or_else(|| {
@@ -135,7 +135,7 @@ impl Layout {
     }
 
     /// Decompresses a layer, shows the tar to `visit`, and checks the diff id.
-    pub(super) fn unpack(
+    pub(crate) fn unpack(
         &self,
         index: usize,
         stored: &[u8],

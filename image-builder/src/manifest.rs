@@ -5,32 +5,32 @@ use std::collections::BTreeMap;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::digest;
-use super::name::ImageName;
+use crate::digest;
+use crate::name::ImageName;
 
-pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-pub(super) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-pub(super) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-pub(super) const LAYER_GZIP: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
-pub(super) const LAYER_TAR: &str = "application/vnd.oci.image.layer.v1.tar";
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+pub(crate) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+pub(crate) const LAYER_GZIP: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+pub(crate) const LAYER_TAR: &str = "application/vnd.oci.image.layer.v1.tar";
 
 /// The only version of the layout there is.
-pub(super) const LAYOUT_VERSION: &str = "1.0.0";
+pub(crate) const LAYOUT_VERSION: &str = "1.0.0";
 
 /// A reference to a blob by what it is, its digest and its size.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Descriptor {
-    pub(super) media_type: String,
-    pub(super) digest: String,
-    pub(super) size: u64,
+pub(crate) struct Descriptor {
+    pub(crate) media_type: String,
+    pub(crate) digest: String,
+    pub(crate) size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) annotations: Option<BTreeMap<String, String>>,
+    pub(crate) annotations: Option<BTreeMap<String, String>>,
 }
 
 impl Descriptor {
     /// Describes a blob.
-    pub(super) fn of(media_type: &str, blob: &[u8]) -> Self {
+    pub(crate) fn of(media_type: &str, blob: &[u8]) -> Self {
         Self {
             media_type: media_type.to_owned(),
             digest: digest::prefixed(&digest::hex(blob)),
@@ -40,7 +40,7 @@ impl Descriptor {
     }
 
     /// Where a layout keeps the blob, or would if its digest were one.
-    pub(super) fn blob_path(&self) -> String {
+    pub(crate) fn blob_path(&self) -> String {
         blob_path(digest::parse(&self.digest).unwrap_or("?"))
     }
 }
@@ -48,33 +48,33 @@ impl Descriptor {
 /// An image manifest.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Manifest {
-    pub(super) schema_version: u32,
-    pub(super) media_type: Option<String>,
-    pub(super) config: Descriptor,
-    pub(super) layers: Vec<Descriptor>,
+pub(crate) struct Manifest {
+    pub(crate) schema_version: u32,
+    pub(crate) media_type: Option<String>,
+    pub(crate) config: Descriptor,
+    pub(crate) layers: Vec<Descriptor>,
     /// Present only in a document that wants to be read as an index, too.
     #[serde(skip_serializing)]
-    pub(super) manifests: Option<IgnoredAny>,
+    pub(crate) manifests: Option<IgnoredAny>,
 }
 
 /// An index of manifests.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Index {
-    pub(super) schema_version: u32,
-    pub(super) media_type: Option<String>,
-    pub(super) manifests: Vec<Descriptor>,
+pub(crate) struct Index {
+    pub(crate) schema_version: u32,
+    pub(crate) media_type: Option<String>,
+    pub(crate) manifests: Vec<Descriptor>,
     /// Present only in a document that wants to be read as a manifest, too.
     #[serde(skip_serializing)]
-    pub(super) layers: Option<IgnoredAny>,
+    pub(crate) layers: Option<IgnoredAny>,
 }
 
 /// The file `oci-layout`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct LayoutMarker {
-    pub(super) image_layout_version: String,
+pub(crate) struct LayoutMarker {
+    pub(crate) image_layout_version: String,
 }
 
 /// An entry of the `manifest.json` that `docker load` reads.
@@ -87,7 +87,7 @@ struct DockerEntry {
 }
 
 /// The bytes of a manifest.
-pub(super) fn manifest(config: Descriptor, layers: Vec<Descriptor>) -> Vec<u8> {
+pub(crate) fn manifest(config: Descriptor, layers: Vec<Descriptor>) -> Vec<u8> {
     json(&Manifest {
         schema_version: 2,
         media_type: Some(MANIFEST.to_owned()),
@@ -99,7 +99,7 @@ pub(super) fn manifest(config: Descriptor, layers: Vec<Descriptor>) -> Vec<u8> {
 
 /// The bytes of an index with one manifest, named for all the tools that look
 /// for a name: umoci and skopeo read the first annotation, Podman the second.
-pub(super) fn index(mut manifest: Descriptor, name: &ImageName) -> Vec<u8> {
+pub(crate) fn index(mut manifest: Descriptor, name: &ImageName) -> Vec<u8> {
     manifest.annotations = Some(BTreeMap::from([
         (
             "org.opencontainers.image.ref.name".to_owned(),
@@ -116,14 +116,14 @@ pub(super) fn index(mut manifest: Descriptor, name: &ImageName) -> Vec<u8> {
 }
 
 /// The bytes of `oci-layout`.
-pub(super) fn layout_marker() -> Vec<u8> {
+pub(crate) fn layout_marker() -> Vec<u8> {
     json(&LayoutMarker {
         image_layout_version: LAYOUT_VERSION.to_owned(),
     })
 }
 
 /// The bytes of Docker's `manifest.json`, whose paths point at the OCI blobs.
-pub(super) fn docker_manifest(config: &str, layers: &[Descriptor], name: &ImageName) -> Vec<u8> {
+pub(crate) fn docker_manifest(config: &str, layers: &[Descriptor], name: &ImageName) -> Vec<u8> {
     json(&[DockerEntry {
         config: blob_path(config),
         repo_tags: vec![name.reference()],
@@ -132,11 +132,11 @@ pub(super) fn docker_manifest(config: &str, layers: &[Descriptor], name: &ImageN
 }
 
 /// Where a layout keeps a blob.
-pub(super) fn blob_path(hex: &str) -> String {
+pub(crate) fn blob_path(hex: &str) -> String {
     format!("blobs/sha256/{hex}")
 }
 
 /// The bytes of a document; the fields' order is the structs', maps are sorted.
-pub(super) fn json(document: &impl Serialize) -> Vec<u8> {
+pub(crate) fn json(document: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(document).expect("these documents have string keys and no floats")
 }

@@ -7,23 +7,26 @@ use parse_dockerfile::{
     Command, Dockerfile, FromInstruction, Instruction, Keyword, UnescapedString,
 };
 
-use super::error::{DockerfileError, Location};
-use super::ids;
-use super::pairs::{self, Pair};
-use super::paths;
-use super::recipe::{Base, MAX_BYTES, Owner, Recipe, Settings, Step};
-use super::refusal::refusal;
-use super::text::{position, shown};
+use crate::error::{DockerfileError, Location};
+use crate::ids;
+use crate::pairs::{self, Pair};
+use crate::paths;
+use crate::recipe::{Base, Owner, Recipe, Settings, Step};
+use crate::refusal::refusal;
+use crate::text::{position, shown};
 
-pub(super) const UNSUPPORTED: &str = "dockerfile.unsupported";
-pub(super) const MALFORMED: &str = "dockerfile.malformed";
+/// The largest Dockerfile that is read.
+pub(crate) const MAX_BYTES: usize = 256 * 1024;
+
+pub(crate) const UNSUPPORTED: &str = "dockerfile.unsupported";
+pub(crate) const MALFORMED: &str = "dockerfile.malformed";
 
 /// What every step of reading returns.
-pub(super) type Read<T> = Result<T, Box<DockerfileError>>;
+pub(crate) type Read<T> = Result<T, Box<DockerfileError>>;
 
 /// A Dockerfile's text with the name under which errors show it.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
 }
@@ -38,7 +41,7 @@ struct Draft {
 
 impl<'a> Reader<'a> {
     /// Checks that the bytes are text of a sane size.
-    pub(super) fn new(file: &'a str, bytes: &'a [u8]) -> Read<Self> {
+    pub(crate) fn new(file: &'a str, bytes: &'a [u8]) -> Read<Self> {
         let blank = Self { file, text: "" };
         if bytes.len() > MAX_BYTES {
             let why = "is larger than 256 KiB".to_owned();
@@ -71,7 +74,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the whole file.
-    pub(super) fn recipe(&self) -> Read<Recipe> {
+    pub(crate) fn recipe(&self) -> Read<Recipe> {
         let parsed = parse_dockerfile::parse(self.text).map_err(|error| self.syntax(&error))?;
         self.check_directives(&parsed)?;
         let mut base = None;
@@ -272,7 +275,7 @@ impl<'a> Reader<'a> {
 
     /// An argument that is taken as it stands. Quotes, escapes and variables
     /// would need a shell's reading of the word, so they are refused.
-    pub(super) fn literal<'b>(
+    pub(crate) fn literal<'b>(
         &self,
         name: &str,
         argument: &'b UnescapedString<'_>,
@@ -376,7 +379,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    pub(super) fn location(&self, offset: usize) -> Location {
+    pub(crate) fn location(&self, offset: usize) -> Location {
         let (line, column) = position(self.text, offset);
         Location {
             file: self.file.to_owned(),
@@ -385,7 +388,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn error(
+    pub(crate) fn error(
         &self,
         code: &'static str,
         offset: usize,

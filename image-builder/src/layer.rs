@@ -8,26 +8,26 @@ use std::io;
 use flate2::Crc;
 use tar::{Builder, EntryType, Header};
 
-use super::digest;
-use super::error::ContextError;
-use super::recipe::Owner;
-use super::text::shown;
-use super::tree::{Entries, Entry, Node};
+use crate::digest;
+use crate::error::ContextError;
+use crate::recipe::Owner;
+use crate::text::shown;
+use crate::tree::{Entries, Entry, Node};
 
 /// The latest time that fits a tar header's octal field.
-pub(super) const MAX_EPOCH: u64 = 0o777_7777_7777;
+pub(crate) const MAX_EPOCH: u64 = 0o777_7777_7777;
 
 /// A layer, ready to be a blob.
 #[derive(Debug)]
-pub(super) struct Layer {
+pub(crate) struct Layer {
     /// The gzip file.
-    pub(super) gzip: Vec<u8>,
+    pub(crate) gzip: Vec<u8>,
     /// The digest of the tar in it, prefixed.
-    pub(super) diff_id: String,
+    pub(crate) diff_id: String,
 }
 
 /// Packs a tree; every entry has the same time.
-pub(super) fn pack(entries: &Entries, epoch: u64) -> Result<Layer, ContextError> {
+pub(crate) fn pack(entries: &Entries, epoch: u64) -> Result<Layer, ContextError> {
     let mut archive = Archive::new(epoch);
     for (path, entry) in entries {
         archive.entry(path, entry).map_err(|_| {
@@ -70,18 +70,18 @@ fn store(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A tar whose headers hold nothing but what is put in here.
-pub(super) struct Archive {
+pub(crate) struct Archive {
     builder: Builder<Vec<u8>>,
     epoch: u64,
 }
 
 impl Archive {
-    pub(super) fn new(epoch: u64) -> Self {
+    pub(crate) fn new(epoch: u64) -> Self {
         let builder = Builder::new(Vec::new());
         Self { builder, epoch }
     }
 
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         let bytes = self.builder.into_inner();
         bytes.expect("writing to memory does not fail")
     }
@@ -106,13 +106,13 @@ impl Archive {
     }
 
     /// Appends a file of root's.
-    pub(super) fn file(&mut self, path: &str, data: &[u8]) -> io::Result<()> {
+    pub(crate) fn file(&mut self, path: &str, data: &[u8]) -> io::Result<()> {
         let header = header(EntryType::Regular, path)?;
         self.append(header, 0o644, Owner::default(), data)
     }
 
     /// Appends a directory of root's.
-    pub(super) fn directory(&mut self, path: &str) -> io::Result<()> {
+    pub(crate) fn directory(&mut self, path: &str) -> io::Result<()> {
         let header = header(EntryType::Directory, path)?;
         self.append(header, 0o755, Owner::default(), &[])
     }

@@ -1,15 +1,8 @@
 //! What a Dockerfile asks for, as values.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 
-use super::error::{ImageError, Location};
-use super::reader::Reader;
-
-/// The largest Dockerfile that is read.
-pub(super) const MAX_BYTES: usize = 256 * 1024;
+use crate::error::Location;
 
 /// A Dockerfile after everything outside the supported subset was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,30 +91,10 @@ pub struct Settings {
 
 impl Settings {
     /// Sets a variable; an earlier mention keeps its place.
-    pub(super) fn set_env(&mut self, key: String, value: String) {
+    pub(crate) fn set_env(&mut self, key: String, value: String) {
         match self.env.iter_mut().find(|(known, _)| *known == key) {
             Some(entry) => entry.1 = value,
             None => self.env.push((key, value)),
         }
     }
 }
-
-impl Recipe {
-    /// Reads a Dockerfile's bytes; `file` is the name that errors will show.
-    pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, ImageError> {
-        Ok(Reader::new(file, bytes)?.recipe()?)
-    }
-
-    /// Reads a Dockerfile from disk, never more of it than is allowed.
-    pub fn read(path: &Path) -> Result<Self, ImageError> {
-        let mut bytes = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
-            .map_err(|error| ImageError::read(path, error))?;
-        Self::parse(&path.to_string_lossy(), &bytes)
-    }
-}
-
-#[cfg(test)]
-#[path = "recipe_tests.rs"]
-mod tests;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{BuildOptions, build, build_for};
-use crate::image::{Context, Image, ImageError, Recipe, read_identity};
+use crate::testing::write_layout;
+use crate::{Context, Image, ImageError, Recipe, read_identity};
 
 const DOCKERFILE: &str = r#"
 FROM scratch
@@ -115,8 +116,8 @@ fn over(base: &Path, text: &str) -> Result<Image, ImageError> {
 #[test]
 fn base_layers_are_copied_verbatim() {
     let dir = tempfile::tempdir().unwrap();
-    let base = golden(super::config::architecture(std::env::consts::ARCH));
-    base.write_layout(&dir.path().join("base")).unwrap();
+    let base = golden(crate::config::architecture(std::env::consts::ARCH));
+    write_layout(&base, &dir.path().join("base"));
     let layered = over(
         &dir.path().join("base"),
         "FROM base\nCOPY program rel\nUSER 1",
@@ -125,7 +126,7 @@ fn base_layers_are_copied_verbatim() {
     assert_eq!(layered.diff_ids.len(), 2);
     assert_eq!(layered.diff_ids[0], base.diff_ids[0]);
     assert_eq!(layered.layers()[0], base.layers()[0]);
-    layered.write_layout(&dir.path().join("layered")).unwrap();
+    write_layout(&layered, &dir.path().join("layered"));
     let identity = read_identity(&dir.path().join("layered")).unwrap();
     assert_eq!(identity.diff_ids, layered.diff_ids);
     // Without steps there is no second layer, only another configuration.
@@ -139,7 +140,7 @@ fn a_base_must_be_given_and_fit() {
     let dir = tempfile::tempdir().unwrap();
     let error = over(dir.path(), "FROM other").unwrap_err();
     assert_eq!(error.code(), "dockerfile.base");
-    golden("pdp11").write_layout(dir.path()).unwrap();
+    write_layout(&golden("pdp11"), dir.path());
     let error = over(dir.path(), "FROM base").unwrap_err();
     assert_eq!(error.code(), "layout.base");
 }

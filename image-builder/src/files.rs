@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
 /// What a name in a directory is.
 #[derive(Debug)]
-pub(super) enum Child {
+pub(crate) enum Child {
     /// A regular file, opened, and whether its owner may execute it.
     File(File, bool),
     /// A directory, opened.
@@ -25,13 +25,13 @@ pub(super) enum Child {
 
 /// Opens the directory that paths start from. The path itself is the user's
 /// choice and may contain symbolic links.
-pub(super) fn open_root(path: &Path) -> io::Result<OwnedFd> {
+pub(crate) fn open_root(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
 /// Looks at one name in a directory.
-pub(super) fn child(directory: &OwnedFd, name: &str) -> io::Result<Child> {
+pub(crate) fn child(directory: &OwnedFd, name: &str) -> io::Result<Child> {
     let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let kind = FileType::from_raw_mode(stat.st_mode);
     match kind {
@@ -56,7 +56,7 @@ pub(super) fn child(directory: &OwnedFd, name: &str) -> io::Result<Child> {
 }
 
 /// The names in a directory, sorted; at most `limit`, else `None`.
-pub(super) fn names(directory: &OwnedFd, limit: usize) -> io::Result<Option<Vec<Vec<u8>>>> {
+pub(crate) fn names(directory: &OwnedFd, limit: usize) -> io::Result<Option<Vec<Vec<u8>>>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
@@ -74,7 +74,7 @@ pub(super) fn names(directory: &OwnedFd, limit: usize) -> io::Result<Option<Vec<
 }
 
 /// The whole content of a file, or `None` if it is longer than `limit`.
-pub(super) fn read_bounded(file: File, limit: u64) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn read_bounded(file: File, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut data = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut data)?;
     Ok((data.len() as u64 <= limit).then_some(data))

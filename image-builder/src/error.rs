@@ -4,8 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::text::shown;
-use crate::failure::Failure;
+use crate::text::shown;
 
 /// A place in a Dockerfile; line and column count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ pub struct ContextError {
 }
 
 impl ContextError {
-    pub(super) fn new(code: &'static str, why: String, next: &str) -> Self {
+    pub(crate) fn new(code: &'static str, why: String, next: &str) -> Self {
         let next = next.to_owned();
         Self { code, why, next }
     }
@@ -75,7 +74,7 @@ pub struct LayoutError {
 }
 
 impl LayoutError {
-    pub(super) fn new(code: &'static str, path: &Path, why: String, next: &str) -> Self {
+    pub(crate) fn new(code: &'static str, path: &Path, why: String, next: &str) -> Self {
         let (path, next) = (path.to_owned(), next.to_owned());
         Self {
             code,
@@ -126,33 +125,12 @@ pub enum ImageError {
         /// What the system said.
         source: io::Error,
     },
-    /// A file or directory could not be written.
-    #[error("cannot write {}: {source}", shown(&path.to_string_lossy()))]
-    Write {
-        /// The file or directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Something that is not ours stands where the output should go.
-    #[error("will not replace {}: {why}", shown(&path.to_string_lossy()))]
-    Occupied {
-        /// The file or directory.
-        path: PathBuf,
-        /// What is there.
-        why: String,
-    },
 }
 
 impl ImageError {
-    pub(super) fn read(path: &Path, source: impl Into<io::Error>) -> Self {
+    pub(crate) fn read(path: &Path, source: impl Into<io::Error>) -> Self {
         let (path, source) = (path.to_owned(), source.into());
         Self::Read { path, source }
-    }
-
-    pub(super) fn write(path: &Path, source: impl Into<io::Error>) -> Self {
-        let (path, source) = (path.to_owned(), source.into());
-        Self::Write { path, source }
     }
 
     /// The stable code that scripts may match.
@@ -164,13 +142,11 @@ impl ImageError {
             Self::Layout(error) => error.code,
             Self::Option { .. } => "image.option",
             Self::Read { .. } => "image.read",
-            Self::Write { .. } => "image.write",
-            Self::Occupied { .. } => "image.occupied",
         }
     }
 
     /// What happened and where, without the advice.
-    fn what(&self) -> String {
+    pub fn what(&self) -> String {
         match self {
             Self::Dockerfile(error) => {
                 format!("{}: {}: {}", error.at, error.instruction, error.why)
@@ -186,7 +162,7 @@ impl ImageError {
     }
 
     /// The next action.
-    fn next(&self) -> String {
+    pub fn next(&self) -> String {
         match self {
             Self::Dockerfile(error) => error.next.clone(),
             Self::Step { problem, .. } => problem.next.clone(),
@@ -194,26 +170,16 @@ impl ImageError {
             Self::Layout(error) => error.next.clone(),
             Self::Option { option, .. } => format!("give another {option}"),
             Self::Read { .. } => "check the path and its permissions".to_owned(),
-            Self::Write { .. } => "check the directory's permissions and free space".to_owned(),
-            Self::Occupied { .. } => "move it away or choose another path".to_owned(),
         }
-    }
-}
-
-impl From<ImageError> for Failure {
-    fn from(error: ImageError) -> Self {
-        Failure::usage(error.code(), error.what(), error.next())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{ContextError, ImageError, Location};
-    use crate::exit::Exit;
-    use crate::failure::Failure;
 
     #[test]
-    fn a_failure_keeps_code_place_and_advice() {
+    fn an_error_tells_code_place_and_advice_apart() {
         let at = Location {
             file: "Docker\u{1b}file".into(),
             line: 3,
@@ -225,23 +191,23 @@ mod tests {
             instruction: "COPY",
             problem: Box::new(problem),
         };
-        let shown = error.to_string();
-        let failure = Failure::from(error);
-        assert_eq!(failure.exit, Exit::Usage);
-        assert_eq!(failure.code, "context.missing");
+        assert_eq!(error.code(), "context.missing");
         assert_eq!(
-            failure.message,
+            error.what(),
             "Docker\\u{1b}file:3:6: COPY: `a` is not there"
         );
-        assert_eq!(failure.next, "add it");
-        assert_eq!(shown, format!("{}; {}", failure.message, failure.next));
+        assert_eq!(error.next(), "add it");
+        assert_eq!(
+            error.to_string(),
+            format!("{}; {}", error.what(), error.next())
+        );
     }
 
     #[test]
-    fn write_errors_name_the_path_and_exit_2() {
+    fn read_errors_name_the_path() {
         let source = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-        let failure = Failure::from(ImageError::write("/x/y".as_ref(), source));
-        assert_eq!(failure.exit, Exit::Usage);
-        assert!(failure.message.contains("/x/y"), "{}", failure.message);
+        let error = ImageError::read("/x/y".as_ref(), source);
+        assert_eq!(error.code(), "image.read");
+        assert!(error.what().contains("/x/y"), "{}", error.what());
     }
 }

@@ -2,16 +2,16 @@
 
 use parse_dockerfile::{CopyInstruction, Flag, Source};
 
-use super::error::DockerfileError;
-use super::ids;
-use super::paths;
-use super::reader::{MALFORMED, Read, Reader, UNSUPPORTED};
-use super::recipe::Copy;
-use super::text::shown;
+use crate::error::DockerfileError;
+use crate::ids;
+use crate::paths;
+use crate::reader::{MALFORMED, Read, Reader, UNSUPPORTED};
+use crate::recipe::Copy;
+use crate::text::shown;
 
 impl Reader<'_> {
     /// Reads a `COPY` instruction.
-    pub(super) fn copy(&self, copy: &CopyInstruction<'_>) -> Read<Copy> {
+    pub(crate) fn copy(&self, copy: &CopyInstruction<'_>) -> Read<Copy> {
         let (mut mode, mut owner) = (None, None);
         for flag in &copy.options {
             let value = flag.value.as_ref().map_or("", |value| &value.value);

@@ -2,7 +2,7 @@
 
 /// Why a path is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PathProblem {
+pub(crate) enum PathProblem {
     /// It has a `..` component.
     Parent,
     /// It has a control character.
@@ -13,7 +13,7 @@ pub(super) enum PathProblem {
 
 impl PathProblem {
     /// The problem's stable code.
-    pub(super) fn code(self) -> &'static str {
+    pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Parent => "context.escape",
             Self::Control | Self::Whiteout => "context.name",
@@ -21,7 +21,7 @@ impl PathProblem {
     }
 
     /// The problem in words that follow the path.
-    pub(super) fn why(self) -> &'static str {
+    pub(crate) fn why(self) -> &'static str {
         match self {
             Self::Parent => "has a `..` component, which could leave its root",
             Self::Control => "has a control character in its name",
@@ -33,7 +33,7 @@ impl PathProblem {
 /// The path without `.` and empty components and without slashes at its ends;
 /// the root is the empty string. `..` is refused even where it would stay
 /// inside, because what it means depends on symbolic links.
-pub(super) fn clean(path: &str) -> Result<String, PathProblem> {
+pub(crate) fn clean(path: &str) -> Result<String, PathProblem> {
     let mut parts = Vec::new();
     for part in path.split('/') {
         match part {
@@ -49,7 +49,7 @@ pub(super) fn clean(path: &str) -> Result<String, PathProblem> {
 }
 
 /// Whether one component may be the name of a file in an image.
-pub(super) fn check_name(name: &str) -> Result<(), PathProblem> {
+pub(crate) fn check_name(name: &str) -> Result<(), PathProblem> {
     if name.chars().any(char::is_control) {
         return Err(PathProblem::Control);
     }
@@ -60,7 +60,7 @@ pub(super) fn check_name(name: &str) -> Result<(), PathProblem> {
 }
 
 /// Two clean paths joined; either may be the root.
-pub(super) fn join(parent: &str, child: &str) -> String {
+pub(crate) fn join(parent: &str, child: &str) -> String {
     match (parent, child) {
         ("", path) | (path, "") => path.to_owned(),
         _ => format!("{parent}/{child}"),
@@ -68,12 +68,12 @@ pub(super) fn join(parent: &str, child: &str) -> String {
 }
 
 /// The parents of a clean path, outermost first, without the root.
-pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(end, _)| &path[..end])
 }
 
 /// The last component of a clean path.
-pub(super) fn file_name(path: &str) -> &str {
+pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 

@@ -3,20 +3,20 @@
 
 /// What is wrong with the text, and where in it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct PairProblem {
+pub(crate) struct PairProblem {
     /// The byte offset of the offending character.
-    pub(super) offset: usize,
+    pub(crate) offset: usize,
     /// Why it is refused.
-    pub(super) why: &'static str,
+    pub(crate) why: &'static str,
     /// What to write instead.
-    pub(super) next: &'static str,
+    pub(crate) next: &'static str,
 }
 
 /// A key and its value, quotes removed.
-pub(super) type Pair = (String, String);
+pub(crate) type Pair = (String, String);
 
 /// Splits `text` into pairs.
-pub(super) fn parse(text: &str, escape: char) -> Result<Vec<Pair>, PairProblem> {
+pub(crate) fn parse(text: &str, escape: char) -> Result<Vec<Pair>, PairProblem> {
     let mut scanner = Scanner {
         text,
         offset: 0,

@@ -5,10 +5,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use super::error::{ContextError, ImageError};
-use super::files::{self, Child};
-use super::paths;
-use super::text::shown;
+use crate::error::{ContextError, ImageError};
+use crate::files::{self, Child};
+use crate::paths;
+use crate::text::shown;
 
 /// The most bytes that one build copies.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -33,7 +33,7 @@ enum Source {
 
 /// What a build may still copy.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     bytes: u64,
     entries: usize,
 }
@@ -49,7 +49,7 @@ impl Default for Budget {
 
 /// One thing to copy.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Item {
+pub(crate) enum Item {
     File { data: Vec<u8>, executable: bool },
     Directory,
     Symlink(String),
@@ -57,7 +57,7 @@ pub(super) enum Item {
 
 /// What a source turned out to be.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// A file, with its content.
     File(Item),
     /// A directory's content by path below it, parents first.
@@ -127,7 +127,7 @@ impl Context {
     }
 
     /// Reads a source, given as a clean path.
-    pub(super) fn read(&self, source: &str, budget: &mut Budget) -> Result<Found, ContextError> {
+    pub(crate) fn read(&self, source: &str, budget: &mut Budget) -> Result<Found, ContextError> {
         match &self.0 {
             Source::Directory { path, root } => DirectoryReader { path, budget }.read(root, source),
             Source::Memory(files) => from_memory(files, source, budget),
