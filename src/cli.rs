@@ -175,7 +175,7 @@ pub struct BuildArgs {
     #[command(flatten)]
     pub source: ImageSource,
     /// Name and tag of the image.
-    #[arg(long, default_value = crate::image::embedded::TAG)]
+    #[arg(long, default_value = crate::image::built_in::TAG)]
     pub tag: String,
     /// Write an OCI layout into this directory.
     #[arg(long, value_name = "DIR")]

@@ -5,15 +5,12 @@
 //! ([`image`]), a profile becomes a container ([`sandbox`], [`engine`]), an
 //! observation becomes evidence ([`attest`]), evidence becomes a decision
 //! ([`verify`]), a decision becomes a report ([`report`]). One direction; no
-//! stage reaches back. [`described`] reads what an engine says of a container, for
-//! the run and for the verifier alike. [`trust`] signs and says whose signatures count,
-//! [`diff`] compares two evidences.
+//! stage reaches back. [`trust`] signs, [`diff`] compares two evidences.
 
 pub mod attest;
 pub mod cli;
 pub mod clock;
 pub mod commands;
-pub mod described;
 pub mod diff;
 pub mod engine;
 pub mod exit;

@@ -7,7 +7,7 @@ use crate::common::names_in;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use tki_attest::image::embedded::PROBER;
+use tki_attest::image::built_in::PROBER;
 use tki_evidence::catalogue::{self, OperationSpec};
 use tki_evidence::observation::{Phase, State};
 use tki_evidence::wire::{

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::common::{root, whole_engine};
+use oci_image::{BuildOptions, Context, Image, ImageError, Recipe, build, read_identity};
 use serde_json::Value;
-use tki_attest::image::{BuildOptions, Context, Image, ImageError, Recipe, build, read_identity};
+use tki_attest::image::store;
 
 /// The commands that build by BuildKit, in order of preference: not every
 /// `docker` on a PATH has the plug-in that newer clients need for it.
@@ -114,13 +115,13 @@ impl Bench {
 
     fn layout(&self) -> PathBuf {
         let path = self.path("layout");
-        self.image.write_layout(&path).unwrap();
+        store::write_layout(&self.image, &path).unwrap();
         path
     }
 
     fn archive(&self) -> PathBuf {
         let path = self.path("image.tar");
-        self.image.write_archive(&path).unwrap();
+        store::write_archive(&self.image, &path).unwrap();
         path
     }
 }

@@ -15,7 +15,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tki_attest::image::embedded::PROBER;
+use tki_attest::image::built_in::PROBER;
 
 /// The prober's own file, in a directory of its own.
 fn written() -> (tempfile::TempDir, PathBuf) {

@@ -27,11 +27,11 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use tki_attest::image::{Identity, embedded};
+use tki_attest::image::built_in;
 use tki_attest::sandbox::seccomp::Seccomp;
 use tki_attest::verify::artifacts::Source;
 use tki_attest::verify::inputs::Clock;
-use tki_attest::verify::{Bundle, Inputs, Known, Verification, verify};
+use tki_attest::verify::{Bundle, ImageDigests, Inputs, Known, Verification, verify};
 use tki_evidence::stamp;
 
 /// Evidence of a real run, made once for all tests.
@@ -102,10 +102,10 @@ pub fn write_restamped(path: &Path, mut value: Value) {
 /// What `tki-attest verify --evidence-only` would bring along.
 pub fn default_inputs() -> Inputs {
     let profiles = ["targeted-deny", "deny-by-default"];
-    let own = embedded::image().unwrap();
+    let own = built_in::image().unwrap();
     Inputs {
         known: Known {
-            image: Some(Identity {
+            image: Some(ImageDigests {
                 manifest_digest: own.manifest_digest,
                 config_digest: own.config_digest,
                 diff_ids: own.diff_ids,

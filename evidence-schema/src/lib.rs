@@ -54,7 +54,11 @@ pub mod calibrate;
 #[cfg(feature = "std")]
 pub mod coherent;
 #[cfg(feature = "std")]
+pub mod command_line;
+#[cfg(feature = "std")]
 pub mod derive;
+#[cfg(feature = "std")]
+pub mod described;
 #[cfg(feature = "std")]
 pub mod evidence;
 #[cfg(feature = "std")]

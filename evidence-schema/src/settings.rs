@@ -3,6 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The period of the CPU quota, in microseconds. Engines have a default of a tenth of a
+/// second; a short period shows sooner that the quota holds.
+pub const CPU_PERIOD_US: i64 = 2_000;
+
+/// Addresses that the inspector reserves and mostly never touches: its arena,
+/// its code, its stack.
+pub const ADDRESS_SPACE: i64 = 32 * 1024 * 1024;
+
 /// Everything about a container that bears on what it may do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -12,14 +12,16 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
+use oci_image::{BuildOptions, Context, Identity, Recipe, build, read_identity};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use tki_attest::image::{self, BuildOptions, Context, Identity, Recipe, embedded, read_identity};
 use tki_evidence::stamp::sha256_hex;
+
+const TAG: &str = "fuzzed:layout";
 
 /// What is done to the layout.
 #[derive(Arbitrary, Debug)]
@@ -71,12 +73,16 @@ fn base() -> &'static Base {
         let files = files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
         let context = Context::memory(BTreeMap::from(files)).expect("a context");
         let options = BuildOptions {
-            tag: embedded::TAG.to_owned(),
+            tag: TAG.to_owned(),
             ..BuildOptions::default()
         };
-        let image = image::build(&recipe, &context, &options).expect("an image");
+        let image = build(&recipe, &context, &options).expect("an image");
         let whole = folder.join("whole");
-        image.write_layout(&whole).expect("a layout");
+        for (path, bytes) in image.files() {
+            let path = whole.join(path);
+            fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+            fs::write(path, bytes).expect("a file");
+        }
         let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).expect("JSON");
         let index = parse(&fs::read(whole.join("index.json")).expect("an index"));
         let manifest = parse(&blob(&whole, &index["manifests"][0]));
@@ -184,11 +190,11 @@ fuzz_target!(|data: &[u8]| {
     let files = BTreeMap::from([("a".to_owned(), b"three".to_vec())]);
     let context = Context::memory(files).expect("a context");
     let options = BuildOptions {
-        tag: embedded::TAG.to_owned(),
+        tag: TAG.to_owned(),
         bases: BTreeMap::from([("base".to_owned(), folder.clone())]),
         ..BuildOptions::default()
     };
-    if let Err(error) = image::build(&recipe, &context, &options) {
+    if let Err(error) = build(&recipe, &context, &options) {
         assert!(
             !error.to_string().contains('\u{1b}'),
             "an escape got through"

@@ -8,7 +8,6 @@ use crate::attest::outside::{self, View};
 use crate::attest::scout;
 use crate::attest::scratch;
 use crate::attest::sides::{Maker, Sides};
-use crate::described::names::{self, NAME_PREFIX};
 use crate::engine::contract::{Extras, Volume};
 use crate::engine::gate::Doorway;
 use crate::engine::gate::GateChoice;
@@ -21,12 +20,13 @@ use crate::sandbox::{relax, settings};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tki_evidence::controls::Relaxation;
+use tki_evidence::described::names::{self, NAME_PREFIX};
 use tki_evidence::evidence::{GateReport, OutBacking};
 use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::kernel::KernelKind;
 use tki_evidence::observation::Phase;
 use tki_evidence::seccomp::{gated, marked};
-use tki_evidence::settings::{Memory, Settings};
+use tki_evidence::settings::{CPU_PERIOD_US, Memory, Settings};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::transcript::{Heard, Transcript, TranscriptError};
 use tki_evidence::wire::{Challenge, HostMessage, Limits, PROBE_DEADLINE_MS, PROTOCOL};
@@ -502,7 +502,7 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
             out_files: out.files,
             tmp_files: limits.tmp_files,
             nofile: positive(limits.nofile),
-            cpu_period_us: positive(settings::CPU_PERIOD_US),
+            cpu_period_us: positive(CPU_PERIOD_US),
             // A quota that cannot be set cannot be run into.
             cpu_quota_us: if job.lacks.contains(&"cpu") {
                 0

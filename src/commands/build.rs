@@ -4,6 +4,7 @@ use crate::cli::{BuildArgs, Common, Format};
 use crate::commands::{output, shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::image::store;
 use crate::report::progress::Progress;
 use crate::report::table::Paint;
 use serde::Serialize;
@@ -23,11 +24,11 @@ pub fn execute(args: &BuildArgs, common: Common) -> Result<Exit, Failure> {
     let image = shared::build_image(&args.source, &args.tag)?;
     if let Some(folder) = &args.layout {
         progress.stage("layout");
-        image.write_layout(folder)?;
+        store::write_layout(&image, folder)?;
     }
     if let Some(file) = &args.archive {
         progress.stage("archive");
-        image.write_archive(file)?;
+        store::write_archive(&image, file)?;
     }
     if args.load {
         progress.stage("load");

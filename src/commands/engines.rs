@@ -12,7 +12,7 @@ use crate::engine::gate::GateChoice;
 use crate::engine::{EngineFacts, GateKind, ImageNames};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::image::embedded;
+use crate::image::built_in;
 use crate::report::engines::{EngineRow, list};
 use crate::report::progress::Progress;
 use crate::report::table::Paint;
@@ -124,7 +124,7 @@ impl Looking {
         let connector = Connector::new(args, None);
         connector.settle()?;
         let mut engine = connector.connect(args.timeout)?;
-        let image = embedded::image()?;
+        let image = built_in::image()?;
         let names = ImageNames {
             manifest_digest: image.manifest_digest.clone(),
             config_digest: image.config_digest.clone(),
@@ -189,7 +189,7 @@ impl Looking {
             seccomp: Seccomp::resolve("deny-by-default")?,
             limits: Limits::default(),
         };
-        let image = embedded::image()?;
+        let image = built_in::image()?;
         let plan = Plan {
             venue: "dev",
             venue_rules: VenueRules::built_in(),

@@ -4,11 +4,11 @@ use crate::cli::{AssuranceLevel, VerifyFlags};
 use crate::clock;
 use crate::failure::Failure;
 use crate::files::read_bounded;
-use crate::image::{Identity, embedded, read_identity};
+use crate::image::{built_in, read_identity};
 use crate::sandbox::seccomp::Seccomp;
 use crate::trust::signers::{AllowedSigners, MAX_LIST};
 use crate::verify::inputs::Clock;
-use crate::verify::{Assurance, Inputs, Known};
+use crate::verify::{Assurance, ImageDigests, Inputs, Known};
 use std::path::Path;
 use tki_evidence::matrix::Matrix;
 use tki_evidence::policy::Policy;
@@ -24,7 +24,7 @@ pub fn inputs(flags: &VerifyFlags, as_of: Option<u64>) -> Result<Inputs, Failure
     let seccomp = flags.seccomp.as_deref();
     let seccomp = seccomp.map(|path| read(path, "seccomp.unreadable", MAX_INPUT));
     Ok(Inputs {
-        image: flags.image.as_deref().map(read_identity).transpose()?,
+        image: flags.image.as_deref().map(image).transpose()?,
         seccomp_sha256: seccomp.transpose()?.map(|bytes| sha256_hex(&bytes)),
         matrix: flags.matrix.as_deref().map(matrix).transpose()?,
         request: flags.request.as_deref().map(request).transpose()?,
@@ -55,9 +55,9 @@ pub fn inputs(flags: &VerifyFlags, as_of: Option<u64>) -> Result<Inputs, Failure
 
 /// Digests that this tool itself vouches for.
 pub fn known() -> Result<Known, Failure> {
-    let own = embedded::image()?;
+    let own = built_in::image()?;
     let mut known = Known {
-        image: Some(Identity {
+        image: Some(ImageDigests {
             manifest_digest: own.manifest_digest,
             config_digest: own.config_digest,
             diff_ids: own.diff_ids,
@@ -68,6 +68,16 @@ pub fn known() -> Result<Known, Failure> {
         known.seccomp.push((Seccomp::resolve(name)?.sha256, name));
     }
     Ok(known)
+}
+
+/// The digests of an image in an OCI layout.
+fn image(layout: &Path) -> Result<ImageDigests, Failure> {
+    let found = read_identity(layout)?;
+    Ok(ImageDigests {
+        manifest_digest: found.manifest_digest,
+        config_digest: found.config_digest,
+        diff_ids: found.diff_ids,
+    })
 }
 
 fn read(path: &Path, code: &'static str, most: u64) -> Result<Vec<u8>, Failure> {

@@ -7,7 +7,7 @@ use crate::commands::{inputs, output};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::write_new;
-use crate::image::{embedded, read_identity};
+use crate::image::{built_in, read_identity};
 use crate::sandbox::seccomp::Seccomp;
 use tki_evidence::request::{Request, SCHEMA, built_in_matrix_sha256};
 
@@ -20,7 +20,7 @@ pub fn execute(args: &RequestArgs, common: Common) -> Result<Exit, Failure> {
         venue: args.venue.name().into(),
         image_digest: match &args.image {
             Some(layout) => read_identity(layout)?.manifest_digest,
-            None => embedded::image()?.manifest_digest,
+            None => built_in::image()?.manifest_digest,
         },
         seccomp_sha256: Seccomp::resolve(&args.seccomp)?.sha256,
         matrix_sha256: match &args.matrix {

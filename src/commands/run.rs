@@ -13,7 +13,7 @@ use crate::engine::EngineError;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::Folder;
-use crate::image::{Image, embedded};
+use crate::image::{Image, built_in};
 use crate::packet::Why;
 use crate::report::engines::{self, Column};
 use crate::report::evidence as report;
@@ -230,7 +230,7 @@ fn on_one(
             Ok::<_, EngineError>(engine)
         });
         let janitor = shared::janitor(engine);
-        let image = shared::build_image(&args.source, embedded::TAG);
+        let image = shared::build_image(&args.source, built_in::TAG);
         (janitor, image, agreeing.join())
     });
     let image = image?;

@@ -8,7 +8,7 @@ use crate::commands::{output, shared};
 use crate::engine::gate::GateChoice;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::image::embedded;
+use crate::image::built_in;
 use crate::report::progress::Progress;
 use crate::report::seccomp as report;
 use crate::report::table::Paint;
@@ -56,7 +56,7 @@ fn execute_explain(args: &ProfileArgs, common: Common) -> Result<Exit, Failure> 
 }
 
 fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
-    let image = embedded::image()?;
+    let image = built_in::image()?;
     let janitor = shared::janitor(&args.engine)?;
     let connector = shared::Connector::new(&args.engine, None);
     let connect = || connector.connect(args.engine.timeout);

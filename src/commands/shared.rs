@@ -8,7 +8,7 @@ use crate::engine::local::{LocalEngine, Maker, own};
 use crate::engine::podman::{Place, PodmanEngine};
 use crate::engine::{Engine, EngineError};
 use crate::failure::Failure;
-use crate::image::{self, BuildOptions, Context, Image, Recipe, embedded};
+use crate::image::{self, BuildOptions, Context, Image, Recipe, built_in};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,8 +18,8 @@ use std::time::Duration;
 /// Builds the image that the arguments describe.
 pub fn build_image(source: &ImageSource, tag: &str) -> Result<Image, Failure> {
     let (Some(file), Some(folder)) = (&source.file, &source.context) else {
-        if tag == embedded::TAG && source.build_context.is_empty() {
-            return Ok(embedded::image()?);
+        if tag == built_in::TAG && source.build_context.is_empty() {
+            return Ok(built_in::image()?);
         }
         let options = BuildOptions {
             epoch: 0,
@@ -27,8 +27,8 @@ pub fn build_image(source: &ImageSource, tag: &str) -> Result<Image, Failure> {
             bases: bases(&source.build_context)?,
         };
         return Ok(image::build(
-            &embedded::recipe()?,
-            &embedded::context()?,
+            &built_in::recipe()?,
+            &built_in::context()?,
             &options,
         )?);
     };

@@ -11,7 +11,7 @@ use crate::trust::dsse::{Envelope, MAX_SIGNATURES, Signature};
 use crate::trust::envelope_file;
 use crate::trust::keys::Key;
 use crate::verify::inputs::Clock;
-use crate::verify::{Bundle, Inputs, pipeline};
+use crate::verify::{Bundle, Inputs, VerifyError, pipeline};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -65,8 +65,10 @@ fn there(
     let Some(bytes) = bytes else {
         return Ok(unsigned.clone());
     };
-    let there = Envelope::parse(bytes)
-        .map_err(|error| envelope_file::malformed(&evidence.to_string_lossy(), &error))?;
+    let there = Envelope::parse(bytes).map_err(|source| VerifyError::Envelope {
+        bundle: evidence.to_string_lossy().into_owned(),
+        source,
+    })?;
     if (&there.payload, &there.payload_type) != (&unsigned.payload, &unsigned.payload_type) {
         let path = envelope_file::beside(evidence);
         return Err(Failure::new(

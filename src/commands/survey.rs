@@ -6,7 +6,7 @@ use crate::commands::output;
 use crate::commands::packet::{self, Offer};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::image::embedded;
+use crate::image::built_in;
 use crate::packet::Why;
 use crate::report::survey as report;
 use crate::report::table::Paint;
@@ -18,7 +18,7 @@ use tki_text::printable;
 
 /// Surveys this host, or the routes that a file names.
 pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
-    let image = embedded::image()?;
+    let image = built_in::image()?;
     let rules = venue::rules(args.venue_rules.as_deref())?;
     let watch = Watch::start(args.timeout)
         .map_err(|error| Failure::internal("survey.watch", error.to_string()))?;

@@ -9,8 +9,8 @@ use crate::report::table::Paint;
 use crate::report::verification::Printer;
 use crate::trust::agent::PATIENCE;
 use crate::trust::keys::Key;
-use crate::verify::many::{self, Worst};
-use crate::verify::{Bundle, exit, pipeline};
+use crate::verify::{Bundle, Worst, exit, many, pipeline};
+use tki_verify::disk::BundleError;
 
 /// Verifies every bundle; the worst one decides the exit code.
 pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
@@ -48,17 +48,15 @@ pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
     let mut printer = Printer::new(args.format, common.verbose, paint);
     let mut worst = Worst::default();
     many::each(&candidates, &inputs, jobs, |path, result| {
-        if let Err(failure) = &result
-            && failure.code == many::NOT_TAKEN
-        {
-            failure.print(Paint::stderr(common.color));
-            return Ok(());
+        let is_other = matches!(result, Err(BundleError::Other { .. }));
+        let result = result.map_err(Failure::from);
+        if !is_other {
+            worst.add(&result);
         }
-        worst.add(&result);
         if let Err(failure) = &result {
             failure.print(Paint::stderr(common.color));
         }
-        if silent {
+        if silent || is_other {
             return Ok(());
         }
         output::print(&printer.next(path, &result)?)

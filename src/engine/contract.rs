@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use tki_evidence::evidence::{Holdings, Runtime};
 use tki_evidence::settings::Settings;
 
-pub use crate::described::names::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX, PROBER};
+pub use tki_evidence::described::names::{
+    LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX, PROBER,
+};
 pub use tki_evidence::wire::LONGEST_RUN;
 
 /// An engine, in the order in which its functions are used.

@@ -6,7 +6,6 @@
 //! relative to its descriptor, new names are made exclusively, no symbolic link is
 //! followed, and modes and owners are set on descriptors and do not depend on the umask.
 
-use super::{must_be_regular, read_regular};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -16,6 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Component, Path, PathBuf};
+use tki_files::{must_be_regular, read_regular};
 
 /// The most symbolic links on the way to a directory, as the kernel has it.
 const MOST_LINKS: u32 = 40;

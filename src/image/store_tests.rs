@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::{write_archive, write_layout};
 use crate::image::{BuildOptions, Context, Image, Recipe, build, read_identity};
 
 fn image(text: &str) -> Image {
@@ -30,7 +31,7 @@ fn a_layout_replaces_a_layout_and_leaves_nothing_behind() {
     let layout = dir.path().join("layout");
     for text in ["one", "two", "two"] {
         let image = image(text);
-        image.write_layout(&layout).unwrap();
+        write_layout(&image, &layout).unwrap();
         let identity = read_identity(&layout).unwrap();
         assert_eq!(identity.manifest_digest, image.manifest_digest);
         assert_eq!(identity.config_digest, image.config_digest);
@@ -43,7 +44,7 @@ fn a_layout_replaces_a_layout_and_leaves_nothing_behind() {
 #[test]
 fn an_empty_directory_is_filled() {
     let dir = tempfile::tempdir().unwrap();
-    image("x").write_layout(dir.path()).unwrap();
+    write_layout(&image("x"), dir.path()).unwrap();
     read_identity(dir.path()).unwrap();
 }
 
@@ -53,20 +54,20 @@ fn what_is_not_a_layout_is_left_alone() {
     let mine = dir.path().join("mine");
     fs::create_dir(&mine).unwrap();
     fs::write(mine.join("thesis.txt"), "").unwrap();
-    let error = image("x").write_layout(&mine).unwrap_err();
+    let error = write_layout(&image("x"), &mine).unwrap_err();
     assert_eq!(error.code(), "image.occupied");
 
     let mixed = dir.path().join("mixed");
-    image("x").write_layout(&mixed).unwrap();
+    write_layout(&image("x"), &mixed).unwrap();
     fs::write(mixed.join("thesis.txt"), "").unwrap();
-    assert!(image("y").write_layout(&mixed).is_err());
+    assert!(write_layout(&image("y"), &mixed).is_err());
     assert!(mixed.join("thesis.txt").exists());
 
     let link = dir.path().join("link");
     std::os::unix::fs::symlink(&mine, &link).unwrap();
-    assert!(image("x").write_layout(&link).is_err());
-    assert!(image("x").write_archive(&link).is_err());
-    assert!(image("x").write_archive(&mine).is_err());
+    assert!(write_layout(&image("x"), &link).is_err());
+    assert!(write_archive(&image("x"), &link).is_err());
+    assert!(write_archive(&image("x"), &mine).is_err());
     assert_eq!(names(dir.path()), ["link", "mine", "mixed"]);
 }
 
@@ -76,11 +77,9 @@ fn an_archive_is_replaced_whole() {
     let path = dir.path().join("image.tar");
     fs::write(&path, "old").unwrap();
     let image = image("x");
-    image.write_archive(&path).unwrap();
+    write_archive(&image, &path).unwrap();
     assert_eq!(fs::read(&path).unwrap(), image.archive());
     assert_eq!(names(dir.path()), ["image.tar"]);
-    let error = image
-        .write_archive(&dir.path().join("none/image.tar"))
-        .unwrap_err();
+    let error = write_archive(&image, &dir.path().join("none/image.tar")).unwrap_err();
     assert_eq!(error.code(), "image.write");
 }

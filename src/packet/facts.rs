@@ -3,14 +3,14 @@
 use crate::attest::run::{describe_tool, random_hex};
 use crate::engine::local::compiled_filter;
 use crate::failure::Failure;
-use crate::image::{Image, embedded};
+use crate::image::{Image, built_in};
 use crate::packet::template::{check_name, shell};
 use crate::sandbox::profile::{Limits as SandboxLimits, Profile};
 use crate::sandbox::settings;
 use tki_evidence::catalogue::CANONICAL;
 use tki_evidence::evidence::Tool;
 use tki_evidence::observation::Phase;
-use tki_evidence::settings::{Bind, Memory, Settings, memory};
+use tki_evidence::settings::{Bind, CPU_PERIOD_US, Memory, Settings, memory};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::wire::{Challenge, HostMessage, Limits, PROTOCOL};
 
@@ -64,7 +64,7 @@ impl Facts {
         let settings = settings::settings(&profile, binds, true);
         Ok(Self {
             tool: describe_tool()?,
-            image: embedded::image()?,
+            image: built_in::image()?,
             settings,
             challenge: challenge(&profile)?,
             profile,
@@ -203,7 +203,7 @@ fn challenge(profile: &Profile) -> Result<Challenge, Failure> {
             out_files: 0,
             tmp_files: limits.tmp_files,
             nofile: positive(limits.nofile),
-            cpu_period_us: positive(settings::CPU_PERIOD_US),
+            cpu_period_us: positive(CPU_PERIOD_US),
             cpu_quota_us: positive(settings::cpu_quota_us(limits)),
         },
         accept_missing: Vec::new(),

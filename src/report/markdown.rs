@@ -2,8 +2,7 @@
 //! cannot end a cell, open a tag or make a link.
 
 use crate::report::decision::mark;
-use crate::verify::Verification;
-use crate::verify::many::Verified;
+use crate::verify::{Verification, Verified};
 use std::fmt::Write as _;
 use tki_text::printable;
 

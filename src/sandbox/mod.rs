@@ -1,9 +1,7 @@
 //! The sandbox as one value: [`profile`] says what it is, [`settings`] turns it
-//! into what an engine is asked for, [`command_line`] into what a person could
-//! have typed, [`relax`] into controls. Its filter is read by [`seccomp`], judged
+//! into what an engine is asked for, [`relax`] into controls. Its filter is read by [`seccomp`], judged
 //! by [`lint`], told by [`explain`] and made smaller by [`minimise`].
 
-pub mod command_line;
 pub mod explain;
 pub mod lint;
 pub mod minimise;

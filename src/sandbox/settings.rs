@@ -2,11 +2,7 @@
 
 use crate::sandbox::profile::{Limits, Profile, USER};
 use tki_evidence::catalogue::HOSTNAME;
-use tki_evidence::settings::{Bind, Settings, Tmpfs, Ulimit};
-
-/// Engines have a default of a tenth of a second; a short period shows sooner
-/// that the quota holds.
-pub const CPU_PERIOD_US: i64 = 2_000;
+use tki_evidence::settings::{ADDRESS_SPACE, Bind, CPU_PERIOD_US, Settings, Tmpfs, Ulimit};
 
 /// CPU time in each period.
 pub fn cpu_quota_us(limits: &Limits) -> i64 {
@@ -25,10 +21,6 @@ pub fn tmp_options(bytes: u64, files: u64) -> String {
 /// The size of a core dump at which the kernel writes none and starts no program for one. At
 /// 0 it starts the program.
 const NO_CORE: i64 = 1;
-
-/// Addresses that the inspector reserves and mostly never touches: its arena,
-/// its code, its stack.
-pub const ADDRESS_SPACE: i64 = 32 * 1024 * 1024;
 
 /// Takes out limits that the engine cannot set. Where a resource limit of the
 /// process can carry one, it does: the number of processes, and memory as the

@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::failure::Failure;
 use crate::image::Image;
-use crate::image::embedded::TAG;
+use crate::image::built_in::TAG;
 use crate::survey::engine_api::Permission;
 use crate::survey::surface::{Answer, Decision, Obstacle, Surface, Use};
 use crate::survey::{ci, docker, host, local, podman, ssh};

@@ -1,24 +1,21 @@
 //! Where signatures lie: `<stem>.intoto.jsonl` beside the evidence.
 
 use crate::failure::Failure;
-use crate::trust::dsse::{Envelope, EnvelopeError, MAX_ENVELOPE};
+use crate::trust::dsse::Envelope;
 use crate::trust::keys::Key;
 use crate::watch::{Stopped, Watch};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tki_evidence::evidence::Evidence;
 use tki_evidence::statement::{self, PAYLOAD_TYPE};
 
+pub use tki_verify::disk::{envelope_beside as beside, read_envelope as read};
+
 /// How long another `sign` may take to write its signature down.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The file's name for an evidence file: `a.json` → `a.intoto.jsonl`.
-pub fn beside(evidence: &Path) -> PathBuf {
-    evidence.with_extension("intoto.jsonl")
-}
 
 /// An envelope over evidence that nobody has signed yet.
 pub fn unsigned(name: &str, bytes: &[u8], evidence: &Evidence) -> Result<Envelope, Failure> {
@@ -89,27 +86,4 @@ pub fn lock(evidence: &Path) -> Result<File, Failure> {
             }
         }
     }
-}
-
-/// Reads the envelope beside an evidence file, if there is one.
-pub fn read(evidence: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    let path = beside(evidence);
-    match crate::files::read_beside(&path, MAX_ENVELOPE) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::usage(
-            "envelope.unreadable",
-            format!("{}: {error}", path.display()),
-            "give an envelope that can be read, as `tki-attest sign` wrote it",
-        )),
-    }
-}
-
-/// What an unreadable envelope is said to be.
-pub fn malformed(name: &str, error: &EnvelopeError) -> Failure {
-    Failure::usage(
-        "envelope.malformed",
-        format!("the envelope of {name}: {error}"),
-        "ask for the file again, as `tki-attest sign` wrote it",
-    )
 }

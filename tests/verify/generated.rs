@@ -8,11 +8,10 @@ use crate::common::{attest, evidence_in, read_json};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use tki_attest::failure::Failure;
-use tki_attest::sandbox::command_line::{Client, command_line};
 use tki_attest::verify::artifacts::Source;
 use tki_attest::verify::pipeline::{Opened, conclude, open};
-use tki_attest::verify::{Bundle, Decision, Inputs, Outcome, Verification, verify};
+use tki_attest::verify::{Bundle, Decision, Inputs, Outcome, Verification, VerifyError, verify};
+use tki_evidence::command_line::{Client, command_line};
 use tki_evidence::evidence::{Evidence, OutsideFacts, RawFacts};
 use tki_evidence::matrix::Matrix;
 use tki_evidence::observation::State;
@@ -322,7 +321,7 @@ impl Taken {
         &self,
         evidence: &Evidence,
         artifacts: BTreeMap<String, Vec<u8>>,
-    ) -> Result<Verification, Failure> {
+    ) -> Result<Verification, VerifyError> {
         let mut document = serde_json::to_value(evidence).unwrap();
         restamp(&mut document);
         let bundle = Bundle {
@@ -341,7 +340,7 @@ impl Taken {
         artifacts: BTreeMap<String, Vec<u8>>,
     ) -> Result<(), String> {
         match self.found(evidence, artifacts) {
-            Err(failure) => Err(failure.code.to_string()),
+            Err(error) => Err(error.code().to_string()),
             Ok(found) if found.decision == Decision::B4PrimeAccepted => Ok(()),
             Ok(found) => {
                 let step = found.steps.iter().find(|step| is_refusal(step.outcome));

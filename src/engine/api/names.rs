@@ -2,8 +2,8 @@
 //! keeps no label. And what an engine's own ids look like.
 
 use crate::clock::parse_rfc3339;
-pub use crate::described::names::is_id;
 use crate::engine::contract::{LONGEST_RUN, NAME_PREFIX};
+pub use tki_evidence::described::names::is_id;
 
 /// What a name tells about its run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 //! that the engine dropped or changed shows as a difference.
 
 use crate::engine::contract::Launch;
-use crate::sandbox::command_line::REMOVED_VARIABLES;
 use bollard::models::{
     ContainerCreateBody, DeviceMapping, HostConfig, HostConfigLogConfig, Mount, MountBindOptions,
     MountBindOptionsPropagationEnum, MountType, MountVolumeOptions, MountVolumeOptionsDriverConfig,
     ResourcesUlimits,
 };
 use std::collections::HashMap;
+use tki_evidence::command_line::REMOVED_VARIABLES;
 use tki_evidence::settings::{Bind, BindKind, Ulimit, frozen_paths, masked_paths};
 
 /// The body of the create call.

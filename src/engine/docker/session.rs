@@ -1,7 +1,6 @@
 //! A container of Docker's.
 
 use super::host_config;
-use crate::described::{MAX_DESCRIPTION, docker};
 use crate::engine::api::container::Container;
 use crate::engine::api::groups::Maker;
 use crate::engine::api::names::is_id;
@@ -12,6 +11,7 @@ use crate::engine::error::EngineError;
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use hyper::Method;
 use serde::Deserialize;
+use tki_evidence::described::{MAX_DESCRIPTION, docker};
 
 /// The most bytes of a container's settings: evidence repeats them in several places.
 const MAX_SETTINGS: usize = 1 << 20;
@@ -71,20 +71,28 @@ struct DockerSession<'a> {
 impl Session for DockerSession<'_> {
     fn configured(&mut self) -> Result<Configured, EngineError> {
         let docker = self.container.api.docker.clone();
-        let found = self.container.api.call(
-            "GET /containers/json",
-            docker.inspect_container(&self.container.id, None),
-        )?;
-        let described = docker::described(&found);
+        let host = self.container.api.host.clone();
+        let request = "GET /containers/json";
+        let found = self
+            .container
+            .api
+            .call(request, docker.inspect_container(&self.container.id, None))?;
         let description = serde_json::to_string_pretty(&found).unwrap_or_default();
+        // From the bytes that are kept, as `verify` will read them.
+        let described =
+            docker::read(description.as_bytes()).map_err(|reason| EngineError::Vanished {
+                host: host.clone(),
+                request: request.into(),
+                reason: format!("its description of the container cannot be read: {reason}"),
+            })?;
         let size = serde_json::to_string(&described.settings)
             .unwrap_or_default()
             .len();
         for (size, most) in [(size, MAX_SETTINGS), (description.len(), MAX_DESCRIPTION)] {
             if size > most {
                 return Err(EngineError::Flood {
-                    host: self.container.api.host.clone(),
-                    request: "GET /containers/json".into(),
+                    host,
+                    request: request.into(),
                     what: format!("its description has {size} bytes, more than {most}"),
                 });
             }

@@ -3,10 +3,10 @@
 //! the container; when the keeper's end closes, the tool knows that it is gone.
 
 use super::support::Support;
-use crate::described::local::Made;
 use crate::engine::contract::Extras;
 use crate::engine::gate::Closed;
 use serde::{Deserialize, Serialize};
+use tki_evidence::described::local::Made;
 use tki_evidence::settings::Settings;
 
 /// The most bytes of a line.

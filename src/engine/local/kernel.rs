@@ -3,9 +3,9 @@
 //! configured is what holds.
 
 use super::support;
-use crate::described::local::{GroupLimits, Kernel};
 use std::fs;
 use std::path::Path;
+use tki_evidence::described::local::{GroupLimits, Kernel};
 
 /// The limits of the groups that a `/proc/PID/cgroup` names.
 pub fn group_limits(membership: &str) -> GroupLimits {

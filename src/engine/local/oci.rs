@@ -2,8 +2,8 @@
 //! so that a setting which was lost on the way shows.
 
 use super::keeper::limits::is_late;
-use crate::described::embedded::BECOMES;
 use serde_json::{Value, json};
+use tki_evidence::described::embedded::BECOMES;
 use tki_evidence::settings::{Settings, frozen_paths, masked_paths};
 
 /// How the container is made.
@@ -205,9 +205,9 @@ fn resources(settings: &Settings, unified: bool) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::described::embedded::configured;
     use crate::sandbox::profile::{Limits, Profile};
     use crate::sandbox::seccomp::Seccomp;
+    use tki_evidence::described::embedded::configured;
     use tki_evidence::settings::Bind;
 
     #[test]

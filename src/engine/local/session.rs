@@ -2,7 +2,6 @@
 
 use super::job::{Job, Layer, MAX_MESSAGE, News};
 use super::{LocalEngine, keeper, kernel, orphans, wire};
-use crate::described::local::{self, Document};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::descriptors;
 use crate::engine::error::EngineError;
@@ -19,6 +18,7 @@ use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tki_evidence::described::local::{self, Document};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 

@@ -5,7 +5,6 @@
 //! nearest one above it that does.
 
 use super::host;
-use crate::described::local::Carried;
 use rustix::fs::{Access, Mode, OFlags, access, open};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -13,6 +12,7 @@ use std::io::Result;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use tki_evidence::described::local::Carried;
 use tki_evidence::settings::Settings;
 
 /// Where control groups are mounted, by convention.

@@ -1,7 +1,6 @@
 //! Podman's own API, as far as it is needed. What it answers is taken apart
 //! leniently: later versions say more.
 
-use crate::described::podman::digest;
 use crate::engine::api::raw::Raw;
 use crate::engine::api::volumes;
 use crate::engine::contract::ImageNames;
@@ -12,6 +11,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tki_evidence::described::podman::digest;
 use tki_evidence::evidence::Holdings;
 
 /// The version of the API that is spoken: every Podman from 4.0 on knows it.

@@ -150,7 +150,7 @@ async fn image(raw: &Raw, id: &str) -> Result<Option<ImageDescribed>, EngineErro
         entrypoint: Option<Vec<String>>,
     }
     // It becomes part of the request.
-    let digest = crate::described::podman::digest(id);
+    let digest = tki_evidence::described::podman::digest(id);
     let Some(hex) = digest.strip_prefix("sha256:") else {
         return Ok(None);
     };

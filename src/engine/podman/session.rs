@@ -4,7 +4,6 @@ use super::monitors::Monitor;
 use super::profile::ProfileFile;
 use super::told::{self, Told};
 use super::{Networks, Place, libpod, spec, strays, volumes};
-use crate::described::podman::Profile;
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
 use crate::engine::api::groups::Maker;
@@ -12,6 +11,7 @@ use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
 use serde_json::json;
 use std::sync::Arc;
+use tki_evidence::described::podman::Profile;
 use tokio::task::JoinHandle;
 
 /// Creates, attaches, starts.

@@ -1,9 +1,9 @@
 //! Settings → the body of Podman's create call.
 
-use crate::described::podman::in_pages;
 use crate::engine::contract::Launch;
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use tki_evidence::described::podman::in_pages;
 use tki_evidence::relaxation::UNCONFINED;
 use tki_evidence::settings::{Bind, BindKind, Settings, masked_paths};
 

@@ -2,8 +2,6 @@
 //! that it handed to the runtime. Both are long, and are read beside everything else.
 
 use super::libpod;
-use crate::described::podman::{self, Document, Profile};
-use crate::described::{Described, MAX_DESCRIPTION};
 use crate::engine::api::raw::Raw;
 use crate::engine::contract::LABEL_RUN;
 use crate::engine::error::EngineError;
@@ -14,6 +12,8 @@ use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use tki_evidence::described::podman::{self, Document, Profile};
+use tki_evidence::described::{Described, MAX_DESCRIPTION};
 
 /// The request, as errors name it.
 pub const REQUEST: &str = "GET /libpod/containers/json";

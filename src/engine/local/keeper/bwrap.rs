@@ -1,7 +1,6 @@
 //! bubblewrap's part of a keeper.
 
 use super::{PROGRAM, Streams, at, compiled, limits, private_place, profile_digest, supervise};
-use crate::described::local::Made;
 use crate::engine::gate::{self, Closed, Forerunner};
 use crate::engine::local::bubble::{self, Descriptors};
 use crate::engine::local::cgroup::Groups;
@@ -21,6 +20,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use tki_evidence::described::local::Made;
 use tki_evidence::settings::{FROZEN, Tmpfs};
 
 /// Has bubblewrap make the container and waits for its end.

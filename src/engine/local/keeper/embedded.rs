@@ -1,7 +1,6 @@
 //! The embedded engine's part of a keeper: libcontainer.
 
 use super::{PROGRAM, Streams, at, compiled, limits, private_place, profile_digest, supervise};
-use crate::described::local::Made;
 use crate::engine::descriptors;
 use crate::engine::gate::{self, Closed};
 use crate::engine::local::cgroup::{self, Groups};
@@ -28,6 +27,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use tki_evidence::described::local::Made;
 use tki_evidence::settings::Settings;
 
 /// Makes the container and waits for its end.

@@ -1,0 +1,52 @@
+//! An engine's own description of a container → what it says of the container, in the
+//! common form. The description is kept as the artifact `container.json`; `run` reads
+//! it with the functions that `verify` reads it with, so that what evidence calls
+//! `configured` can be derived again from the artifact's bytes and nothing else.
+
+pub mod bwrap;
+pub mod docker;
+pub mod embedded;
+pub mod local;
+pub mod names;
+mod options;
+pub mod podman;
+mod unique;
+
+use crate::settings::Settings;
+use std::collections::BTreeMap;
+
+/// The most bytes of a description.
+pub const MAX_DESCRIPTION: usize = 12 << 20;
+
+/// What a description says.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// The container's settings.
+    pub settings: Settings,
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// The image that it was made from.
+    pub image_id: String,
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    /// The OCI runtime that it was made with, if the engine tells it.
+    pub oci_runtime: Option<String>,
+    /// The process id of its init, if the engine tells it.
+    pub pid: Option<i32>,
+}
+
+/// Reads the description of a container that this engine made.
+pub fn read(engine: &str, bytes: &[u8]) -> Result<Described, String> {
+    if bytes.len() > MAX_DESCRIPTION {
+        let size = bytes.len();
+        return Err(format!("{size} bytes; at most {MAX_DESCRIPTION} are read"));
+    }
+    match engine {
+        "docker" => docker::read(bytes),
+        "podman" => podman::read(bytes),
+        "embedded" | "bwrap" => local::read(engine, bytes),
+        _ => Err("no engine of that name describes containers".into()),
+    }
+}

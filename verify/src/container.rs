@@ -1,0 +1,107 @@
+//! The engine's own description of the container, read again: what the evidence
+//! calls `configured` must follow from it, and it must be this run's container.
+
+use crate::Outcome;
+use crate::artifacts::Loaded;
+use crate::checks::{Checks, truth};
+use std::ops::RangeInclusive;
+use tki_evidence::described::names::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX, PROBER};
+use tki_evidence::described::{self, Described};
+use tki_evidence::evidence::Evidence;
+use tki_evidence::settings::deviations;
+use tki_evidence::time::parse_rfc3339;
+use tki_evidence::wire::LONGEST_RUN;
+
+/// What the description is called beside the evidence.
+const DESCRIPTION: &str = "container.json";
+
+/// Compares the description with the evidence; gives the deadline that it names.
+pub fn container(checks: &mut Checks, evidence: &Evidence, loaded: Option<&Loaded>) -> Option<u64> {
+    let (outcome, got, deadline) = match loaded.map(|loaded| compare(evidence, loaded)) {
+        None => (Outcome::NotChecked, "no artifacts".to_owned(), None),
+        Some(Ok(deadline)) => (truth(true), "the same".to_owned(), Some(deadline)),
+        Some(Err(why)) => (Outcome::False, why, None),
+    };
+    checks.add(
+        "EV-CONTAINER",
+        outcome,
+        "settings, name, labels, image and runtime as the engine's own description has them",
+        got,
+        "sandbox.configured",
+        "the engine describes another container than the evidence does: reject it",
+    );
+    deadline
+}
+
+fn compare(evidence: &Evidence, loaded: &Loaded) -> Result<u64, String> {
+    let engine = &evidence.runtime.engine;
+    let ending = format!("/{DESCRIPTION}");
+    let found = loaded.iter().find(|(path, _)| path.ends_with(&ending));
+    let (_, bytes) = found.ok_or_else(|| format!("{DESCRIPTION} is missing"))?;
+    let described = described::read(engine, bytes)
+        .map_err(|why| format!("{DESCRIPTION} is no description of {engine}'s: {why}"))?;
+    same_settings(evidence, &described)?;
+    same_names(evidence, &described)
+}
+
+/// What is said to be configured follows from the description.
+fn same_settings(evidence: &Evidence, described: &Described) -> Result<(), String> {
+    let said = &evidence.sandbox.configured;
+    if *said == described.settings {
+        return Ok(());
+    }
+    let different = deviations(said, &described.settings).into_iter();
+    let different: Vec<String> = different
+        .map(|d| format!("{} is {}, not {}", d.setting, d.configured, d.declared))
+        .collect();
+    Err(different.join("; "))
+}
+
+/// It is the container of this run, made from its image; gives its deadline.
+fn same_names(evidence: &Evidence, described: &Described) -> Result<u64, String> {
+    let runtime = &evidence.runtime.oci_runtime;
+    let label = |name: &str| described.labels.get(name).map_or("", String::as_str);
+    let name = format!("{NAME_PREFIX}{}", evidence.run_id);
+    for (what, found, wanted) in [
+        ("its name", described.name.as_str(), name.as_str()),
+        (LABEL_RUN, label(LABEL_RUN), &evidence.run_id),
+        (LABEL_ROLE, label(LABEL_ROLE), "probe"),
+        (
+            "its image",
+            &described.image_id,
+            &evidence.image.engine_reported_id,
+        ),
+        (
+            "its OCI runtime",
+            described.oci_runtime.as_ref().unwrap_or(runtime),
+            runtime,
+        ),
+    ] {
+        if found != wanted {
+            return Err(format!("{what} is {found:?}, not {wanted:?}"));
+        }
+    }
+    let [program, argument] = described.program.as_slice() else {
+        return Err("its program is not the inspector".into());
+    };
+    if program.rsplit('/').next() != Some(PROBER) || argument != "probe" {
+        return Err("its program is not the inspector".into());
+    }
+    let deadline = label(LABEL_DEADLINE);
+    read_deadline(evidence, deadline)
+        .ok_or_else(|| format!("{LABEL_DEADLINE} is {deadline:?}, which no run has"))
+}
+
+/// The deadline of a container of this run, in the one form that it is written in.
+pub fn read_deadline(evidence: &Evidence, text: &str) -> Option<u64> {
+    let deadline: u64 = text.parse().ok()?;
+    let is_possible = deadlines(evidence)?.contains(&deadline);
+    (is_possible && deadline.to_string() == text).then_some(deadline)
+}
+
+/// When a container of this run may have been said to be nobody's: after the start,
+/// and no later than the longest run. Both are rounded to seconds.
+fn deadlines(evidence: &Evidence) -> Option<RangeInclusive<u64>> {
+    let started = parse_rfc3339(&evidence.started)?;
+    Some(started..=started.saturating_add(LONGEST_RUN + 2))
+}
