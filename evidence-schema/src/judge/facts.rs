@@ -5,7 +5,10 @@ use crate::catalogue::{ALLOWED_ENV, DEVICES, ENGINE_FILES, FactRule, IMAGE_FILES
 use crate::evidence::Verdict;
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, State};
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 /// A verdict short of PASS, and why.
 pub type Problem = (Verdict, String);
