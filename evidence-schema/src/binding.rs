@@ -4,14 +4,16 @@
 use crate::evidence::{Evidence, ProbeResult, Verdict};
 use crate::matrix::Matrix;
 use crate::verification::Decision;
-use schemars::JsonSchema;
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde::Serialize;
 
 /// The value of `schema`.
 pub const SCHEMA: &str = "tki-attest/binding/v1";
 
 /// A binding file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 pub struct Binding {
     /// Always `tki-attest/binding/v1`.
     pub schema: &'static str,
@@ -33,7 +35,8 @@ pub struct Binding {
 }
 
 /// One test of the matrix.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 pub struct BoundTest {
     /// Its number.
     pub test: u32,
@@ -54,7 +57,8 @@ pub struct BoundTest {
 }
 
 /// One probe of a test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 pub struct BoundProbe {
     /// Its id.
     pub probe_id: String,

@@ -8,8 +8,12 @@ use crate::kernel::{self, KernelKind, Own};
 use crate::relaxation::{self, Names, Relaxation, SAME};
 use crate::settings::{self, BindKind, Settings};
 use crate::transcript::Heard;
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::borrow::Cow;
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 /// What the controls show about each probe: which of them made it fail, which
 /// layers stand between it and success, and how many of them at least had to go.

@@ -24,6 +24,9 @@ pub use status::is_counter;
 use crate::evidence::{Evidence, RawFacts};
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, Phase};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The most contradictions that are told: one is enough.
 const MOST: usize = 16;
@@ -40,8 +43,8 @@ pub struct Contradiction {
     pub why: String,
 }
 
-impl std::fmt::Display for Contradiction {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+impl core::fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
         write!(f, "{}: {}", self.fields, self.why)
     }
 }

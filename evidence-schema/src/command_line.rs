@@ -2,6 +2,10 @@
 
 use crate::described::podman::in_pages;
 use crate::settings::{Bind, BindKind, Memory, Settings, memory_of};
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 /// The program that a person would have typed the line for.
 #[derive(Clone, Copy, Debug)]

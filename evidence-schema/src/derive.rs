@@ -19,8 +19,12 @@ use crate::settings;
 use crate::stamp::sha256_hex;
 use crate::venue;
 use crate::witness;
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::borrow::Cow;
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 /// What follows from the recorded facts.
 #[derive(Clone, Debug)]
@@ -488,8 +492,8 @@ pub fn derive(evidence: &mut Evidence, matrix: &Matrix) {
     } = derived;
     let controls = controls.into_iter().map(Cow::into_owned).collect();
     for (said, mut derived) in evidence.probes.iter_mut().zip(probes) {
-        derived.observations = std::mem::take(&mut said.observations);
-        derived.artifact_path = std::mem::take(&mut said.artifact_path);
+        derived.observations = core::mem::take(&mut said.observations);
+        derived.artifact_path = core::mem::take(&mut said.artifact_path);
         *said = derived;
     }
     evidence.controls = controls;

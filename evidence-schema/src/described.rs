@@ -13,7 +13,10 @@ pub mod podman;
 mod unique;
 
 use crate::settings::Settings;
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The most bytes of a description.
 pub const MAX_DESCRIPTION: usize = 12 << 20;

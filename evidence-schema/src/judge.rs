@@ -29,9 +29,12 @@ use crate::catalogue::{Expect, OperationSpec, ProbeSpec};
 use crate::evidence::Verdict;
 use crate::observation::{Observation, Phase, State};
 use crate::wire::ProbeObservation;
-use std::borrow::Borrow;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use alloc::{format, vec};
+use core::borrow::Borrow;
 
 /// A verdict and, unless it is PASS, the reasons for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,8 +211,8 @@ fn judge_operation(
 /// An operation in a phase, for a reader.
 struct Place(&'static str, Phase);
 
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+impl core::fmt::Display for Place {
+    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
         write!(f, "{} in phase {}", self.0, self.1.name())
     }
 }

@@ -12,11 +12,15 @@ use crate::relaxation;
 use crate::seccomp::Place;
 use crate::settings::Settings;
 use crate::venue;
-use schemars::JsonSchema;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// Whose kernel answers inside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum KernelKind {
     /// The host's.
@@ -291,6 +295,7 @@ pub fn is_boot_id(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
 
     const BOOT: &str = "e39f1b25-d403-458c-b5ec-79604a845fb2";
     const LINUX: &str = "Linux version 6.1.0-9-amd64 (a@b) (gcc) #1 SMP\n";

@@ -25,12 +25,16 @@
 //! - **Statement**: what a signature is about, in in-toto's form.
 //! - **Verification**: a decision with every check that led to it.
 //!
-//! Without the `std` feature only the catalogue, the fact parsers and the wire
-//! format remain, which is all that the inspector links.
-#![cfg_attr(not(feature = "std"), no_std)]
+//! Without features the crate holds only the catalogue, the fact parsers and the wire
+//! format, which is all that the inspector links. `judge` adds everything that follows from
+//! what was recorded; like the rest it needs `alloc` and no standard library. `std` adds the
+//! JSON Schemas.
+#![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+#[cfg(any(feature = "std", test))]
+extern crate std;
 
 /// The profile that denies what is on the floor and allows the rest (4a).
 pub const TARGETED_DENY: &str = include_str!("../../seccomp/targeted-deny.json");
@@ -47,55 +51,55 @@ pub mod relaxation;
 pub mod syscalls;
 pub mod wire;
 
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod binding;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod calibrate;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod coherent;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod command_line;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod derive;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod described;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod evidence;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod fields;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod judge;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod kernel;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod matrix;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod policy;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod remembered;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod request;
 #[cfg(feature = "std")]
 pub mod schema;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod seccomp;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod settings;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod stamp;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod statement;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod strict;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod time;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod transcript;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod venue;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod verification;
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub mod witness;
 
 #[cfg(all(test, feature = "std"))]

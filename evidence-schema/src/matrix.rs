@@ -5,7 +5,10 @@
 
 use crate::evidence::{MatrixRow, ProbeResult, Verdict};
 use crate::strict::{self, StrictError};
-use schemars::JsonSchema;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use once_cell::race::OnceBox;
 use serde::{Deserialize, Serialize};
 
 /// The value of `schema`.
@@ -15,7 +18,8 @@ pub const SCHEMA: &str = "tki-attest/matrix/v1";
 pub const REV4: &str = include_str!("../matrix-rev4.json");
 
 /// A matrix file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Matrix {
     /// Always `tki-attest/matrix/v1`.
@@ -29,7 +33,8 @@ pub struct Matrix {
 }
 
 /// An acceptance test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Test {
     /// Its number.
@@ -98,8 +103,8 @@ impl Matrix {
 
     /// The table that is compiled in, read once.
     pub fn built_in() -> &'static Self {
-        static BUILT_IN: std::sync::OnceLock<Matrix> = std::sync::OnceLock::new();
-        BUILT_IN.get_or_init(Self::rev4)
+        static BUILT_IN: OnceBox<Matrix> = OnceBox::new();
+        BUILT_IN.get_or_init(|| Box::new(Self::rev4()))
     }
 
     /// Tests that a probe is bound to.

@@ -8,15 +8,18 @@ use crate::request::is_hex_of_32_bytes;
 use crate::time;
 use crate::venue::{self, VenueRule, VenueRules};
 use crate::verification::Assurance;
-use schemars::JsonSchema;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The value of `schema`.
 pub const SCHEMA: &str = "tki-attest/policy/v1";
 
 /// A policy file (TOML).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
     /// Always `tki-attest/policy/v1`.
@@ -70,7 +73,8 @@ pub struct Policy {
 }
 
 /// Who must deny a second exec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Gate {
     /// The inspector's own lock is enough.
@@ -90,7 +94,8 @@ impl Gate {
 }
 
 /// Kernels that are accepted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Kernels {
     /// The oldest, such as `6.1`.
@@ -103,7 +108,8 @@ pub struct Kernels {
 
 /// What is let pass that the built-in bar does not. Nothing that was disproved
 /// is ever let pass.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Weaker {
     /// Steps whose BLOCKED is let pass, by code: of [`WAIVABLE`].
@@ -267,6 +273,7 @@ pub fn kernel_version(release: &str) -> Option<(u32, u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn kernel_releases_are_compared_by_number() {

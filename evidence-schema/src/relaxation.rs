@@ -93,15 +93,19 @@ impl Relaxation {
     }
 }
 
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub use on_settings::*;
 
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 mod on_settings {
     use super::Relaxation;
     use crate::catalogue::COVERED_TEXT;
     use crate::settings::{Bind, BindKind, Memory, Settings, Tmpfs, memory, memory_of};
     use crate::stamp::sha256_hex;
+    use alloc::borrow::ToOwned;
+    use alloc::format;
+    use alloc::string::String;
+    use alloc::vec::Vec;
 
     /// How much larger a relaxed limit is. Probes try up to twice the limit.
     pub const FACTOR: i64 = 4;

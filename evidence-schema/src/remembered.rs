@@ -2,6 +2,8 @@
 //! before: what it said then, and when. Written by `run`, read by `verify`.
 
 use crate::time::{parse_rfc3339, rfc3339};
+use alloc::format;
+use alloc::string::String;
 
 /// How every such reason begins. No other does.
 pub const NOT_TRIED: &str = "not tried";

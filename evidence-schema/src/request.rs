@@ -6,7 +6,10 @@ use crate::matrix;
 use crate::stamp::sha256_hex;
 use crate::strict::{self, StrictError};
 use crate::time;
-use schemars::JsonSchema;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use once_cell::race::OnceBox;
 use serde::{Deserialize, Serialize};
 
 /// The value of `schema`.
@@ -16,7 +19,8 @@ pub const SCHEMA: &str = "tki-attest/request/v1";
 pub const VENUES: &[&str] = &["vps", "ci", "dev"];
 
 /// A request file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// Always `tki-attest/request/v1`.
@@ -127,8 +131,8 @@ pub fn control_nonce(run_nonce: &str, control: &str) -> String {
 
 /// SHA-256 (hex) of the matrix that is compiled in.
 pub fn built_in_matrix_sha256() -> String {
-    static BUILT_IN: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    let digest = || sha256_hex(matrix::REV4.as_bytes());
+    static BUILT_IN: OnceBox<String> = OnceBox::new();
+    let digest = || Box::new(sha256_hex(matrix::REV4.as_bytes()));
     BUILT_IN.get_or_init(digest).clone()
 }
 
@@ -140,6 +144,7 @@ pub fn is_hex_of_32_bytes(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     fn request() -> Request {
         Request {

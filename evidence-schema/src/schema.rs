@@ -8,6 +8,9 @@ use crate::policy::Policy;
 use crate::request::Request;
 use crate::statement::{Statement, TestResult};
 use crate::verification::Verification;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 use schemars::schema_for;
 
 /// The published schema files: name and contents.

@@ -13,6 +13,9 @@ pub use reading::{About, Part, Place, Reading};
 
 use crate::errno;
 use crate::strict::{self, StrictError};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer};
 
 /// A profile's rules, in Docker's JSON form.
@@ -293,6 +296,7 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     /// What is in the wild: names of errnos, nulls, empty objects, one name.
     #[test]

@@ -1,6 +1,10 @@
 //! The sandbox's settings in one form, whoever states them: what we asked for
 //! (`declared`) and what the engine says it set (`configured`).
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// The period of the CPU quota, in microseconds. Engines have a default of a tenth of a
@@ -12,7 +16,8 @@ pub const CPU_PERIOD_US: i64 = 2_000;
 pub const ADDRESS_SPACE: i64 = 32 * 1024 * 1024;
 
 /// Everything about a container that bears on what it may do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Network mode (`none`).
@@ -83,7 +88,8 @@ pub struct Settings {
 }
 
 /// Something from outside of the container that is visible inside.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Bind {
     /// What it is.
@@ -101,7 +107,8 @@ pub struct Bind {
 }
 
 /// What is bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum BindKind {
     /// A directory or file of the host.
@@ -224,7 +231,8 @@ pub fn memory_of(options: &str) -> Option<Memory> {
 }
 
 /// A memory file system.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tmpfs {
     /// The path inside.
@@ -234,7 +242,8 @@ pub struct Tmpfs {
 }
 
 /// A resource limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ulimit {
     /// `nofile`, `nproc`, …

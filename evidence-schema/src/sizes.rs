@@ -11,6 +11,10 @@ use crate::judge::{Sweeps, Texts, actual, errno_or_exit};
 use crate::matrix::Matrix;
 use crate::observation::{Observation, Phase, State};
 use crate::witness::agreement;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 

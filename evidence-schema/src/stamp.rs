@@ -8,6 +8,7 @@
 //! sorted, control characters and DEL as `\u00xx` unless they have a short form.
 
 use crate::strict::{self, Canonical, StrictError};
+use alloc::string::String;
 use sha2::{Digest, Sha256};
 
 /// The field that holds the stamp and is not part of it.

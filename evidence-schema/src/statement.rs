@@ -4,7 +4,9 @@
 
 use crate::evidence::{Evidence, Status, Verdict};
 use crate::stamp::sha256_hex;
-use schemars::JsonSchema;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// The value of `_type`.
@@ -20,7 +22,8 @@ pub const VERIFICATION_RESULT: &str = "https://in-toto.io/attestation/svr/v0.1";
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
 /// A statement over test results.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Statement<P> {
     /// Always in-toto's Statement v1.
@@ -36,7 +39,8 @@ pub struct Statement<P> {
 }
 
 /// Something by name and digest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
     /// Its name, for people.
@@ -46,7 +50,8 @@ pub struct Resource {
 }
 
 /// A digest in in-toto's form.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Digest {
     /// SHA-256 in hex.
@@ -54,7 +59,8 @@ pub struct Digest {
 }
 
 /// The predicate `test-result`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct TestResult {
     /// `PASSED` if the sandbox is attested, else `FAILED`.
@@ -72,7 +78,8 @@ pub struct TestResult {
 }
 
 /// The predicate of a signed verification: in-toto's simple verification result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct VerificationResult {
     /// Who verified.
@@ -84,7 +91,8 @@ pub struct VerificationResult {
 }
 
 /// Who verified.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Verifier {
     /// The tool and its version, as a URI.

@@ -7,15 +7,19 @@
 //! The check writes the text's canonical form as it goes, which is what a stamp
 //! is made over: no white space, keys sorted, every string in one spelling.
 
+use alloc::borrow::Cow;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::{self, Write as _};
+use core::marker::PhantomData;
+use core::ops::Range;
 use serde::de::{
     self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess,
     Visitor,
 };
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
-use std::marker::PhantomData;
-use std::ops::Range;
 
 mod plain;
 
@@ -113,7 +117,7 @@ fn write<'a>(bytes: &'a [u8], key: Option<&'a str>) -> Result<Writer<'a, 'a>, St
     if bytes.len() > MAX_BYTES {
         return Err(StrictError::TooLarge(bytes.len()));
     }
-    if let Ok(text) = std::str::from_utf8(bytes) {
+    if let Ok(text) = core::str::from_utf8(bytes) {
         let mut writer = Writer::new(text.len(), key);
         if plain::write(text, &mut writer).is_some() {
             return Ok(writer);
@@ -134,7 +138,7 @@ fn carefully<'a>(
 
 fn read<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value, StrictError> {
     // What is valid text as a whole need not be looked through string by string.
-    if let Ok(text) = std::str::from_utf8(bytes) {
+    if let Ok(text) = core::str::from_utf8(bytes) {
         let mut reader = serde_json::Deserializer::from_str(text);
         let value = seed.deserialize(&mut reader)?;
         reader.end()?;
@@ -389,6 +393,7 @@ fn is_escaped(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
 
     fn refusal(text: &str) -> String {
         parse(text.as_bytes()).unwrap_err().to_string()

@@ -1,5 +1,8 @@
 //! Time as RFC 3339 in UTC, to the second, both ways.
 
+use alloc::format;
+use alloc::string::String;
+
 /// The span that the clocks of two honest parties may differ by, in seconds.
 pub const SKEW: u64 = 300;
 

@@ -13,9 +13,12 @@ use crate::observation::Observation;
 use crate::wire::{
     Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL, ProbeObservation, Raw, Refused,
 };
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 /// The most missing invariants that an inspector could name.
 const MAX_MISSING: usize = 32;
@@ -268,7 +271,7 @@ pub fn read_with<'a>(
     let (hello, rest) = split_line(bytes);
     transcript.greet(hello)?;
     let (asked, mut rest) = split_line(rest);
-    let asked = std::str::from_utf8(asked).ok();
+    let asked = core::str::from_utf8(asked).ok();
     let asked = asked.and_then(|asked| serde_json::from_str(asked).ok());
     let Some(HostMessage::Challenge(challenge)) = asked else {
         return Err(wrong(2, "not a challenge"));
@@ -447,7 +450,7 @@ impl Transcript {
 
     fn message(&mut self, line: &[u8]) -> Result<Message, TranscriptError> {
         self.lines += 1;
-        let text = std::str::from_utf8(line).ok();
+        let text = core::str::from_utf8(line).ok();
         let message = text.and_then(|text| serde_json::from_str::<InspectorMessage>(text).ok());
         message
             .map(Message::from)
@@ -499,6 +502,8 @@ fn place<'a>(raw: &'a mut RawFacts, name: &str) -> Option<Place<'a>> {
 mod tests {
     use super::*;
     use crate::observation::{Phase, State};
+    use alloc::format;
+    use alloc::vec;
 
     fn challenge() -> Challenge {
         Challenge {
@@ -520,7 +525,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_says_two_lines_and_no_more() {
-        let hello = std::str::from_utf8(HELLO).unwrap();
+        let hello = core::str::from_utf8(HELLO).unwrap();
         let raw = r#"{"raw":{"name":"namespaces","text":"net:[1]\nuts:[2]\n"}}"#;
         let read = |text: String| read_neighbour(text.as_bytes());
         assert_eq!(
@@ -617,7 +622,7 @@ mod tests {
 
     fn written(lines: &[&str]) -> Vec<u8> {
         let asked = serde_json::to_string(&HostMessage::Challenge(challenge())).unwrap();
-        let hello = std::str::from_utf8(HELLO).unwrap();
+        let hello = core::str::from_utf8(HELLO).unwrap();
         let mut text = format!("{hello}\n{asked}\n");
         for line in lines {
             text += line;

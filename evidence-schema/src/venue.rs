@@ -3,9 +3,13 @@
 
 use crate::coherent;
 use crate::evidence::{Evidence, Runtime, VenueFacts};
-use schemars::JsonSchema;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
+use once_cell::race::OnceBox;
 use serde::{Deserialize, Serialize};
-use std::sync::OnceLock;
 
 /// Venues that B4′ evidence may come from.
 pub const APPROVED: &[&str] = &["vps", "ci"];
@@ -20,7 +24,8 @@ pub const BUILT_IN: &str = include_str!("venues.toml");
 const MOST: usize = 256;
 
 /// A set of rules.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VenueRules {
     /// `tki-attest/venues/v1`
@@ -31,7 +36,8 @@ pub struct VenueRules {
 }
 
 /// What contradicts a claim, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VenueRule {
     /// Its name.
@@ -54,7 +60,8 @@ pub struct VenueRule {
 }
 
 /// Facts that a rule can look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FactName {
     /// The engine's operating system, as it names it.
@@ -132,11 +139,11 @@ pub enum VenueError {
 impl VenueRules {
     /// The rules that are built in.
     pub fn built_in() -> &'static Self {
-        static RULES: OnceLock<VenueRules> = OnceLock::new();
+        static RULES: OnceBox<VenueRules> = OnceBox::new();
         RULES.get_or_init(|| {
             // A test reads them, so this cannot happen; without rules nothing
             // would be implausible, so a rule that always holds stands in.
-            Self::parse(BUILT_IN).unwrap_or_else(|error| Self {
+            let rules = Self::parse(BUILT_IN).unwrap_or_else(|error| Self {
                 schema: SCHEMA.into(),
                 rules: vec![VenueRule {
                     id: "unreadable".into(),
@@ -147,7 +154,8 @@ impl VenueRules {
                     empty: true,
                     reason: format!("the built-in rules cannot be read: {error}"),
                 }],
-            })
+            });
+            Box::new(rules)
         })
     }
 
@@ -337,6 +345,7 @@ pub fn signs(evidence: &Evidence) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     fn facts() -> VenueFacts {
         VenueFacts {

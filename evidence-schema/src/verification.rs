@@ -2,14 +2,16 @@
 //! The document that `verify --format json` prints and `--verification` writes.
 
 use crate::evidence::MatrixRow;
-use schemars::JsonSchema;
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde::Serialize;
 
 /// The value of `schema`.
 pub const SCHEMA: &str = "tki-attest/verification/v1";
 
 /// How a check ended. "False" and "could not be checked" are never merged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Checked, and as it should be.
@@ -25,7 +27,8 @@ pub enum Outcome {
 }
 
 /// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 pub struct Step {
     /// Its stable code.
     pub code: &'static str,
@@ -43,7 +46,8 @@ pub struct Step {
 }
 
 /// What all checks come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Decision {
     /// B4′ holds.
@@ -66,9 +70,8 @@ impl Decision {
 }
 
 /// How far evidence can be relied on.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Assurance {
     /// Consistent, but whoever can write the file could have made it.
@@ -91,7 +94,8 @@ impl Assurance {
 }
 
 /// A key whose signature was found good.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 pub struct Signer {
     /// The key's fingerprint, `SHA256:…`.
     pub key: String,
@@ -100,7 +104,8 @@ pub struct Signer {
 }
 
 /// What the verifier brought along, by SHA-256 (hex) of its bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 pub struct Brought {
     /// The request.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +122,8 @@ pub struct Brought {
 }
 
 /// The moment that the checks refer to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 pub struct Moment {
     /// RFC 3339, UTC.
     pub time: String,
@@ -126,7 +132,8 @@ pub struct Moment {
 }
 
 /// A decision with everything that led to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 pub struct Verification {
     /// Always `tki-attest/verification/v1`.
     pub schema: &'static str,
@@ -221,6 +228,8 @@ pub fn decide(steps: &[Step]) -> Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
+    use alloc::vec;
 
     fn step(code: &'static str, outcome: Outcome) -> Step {
         Step {

@@ -10,7 +10,11 @@ use crate::facts;
 use crate::judge::label_parts;
 use crate::kernel::{self, KernelKind};
 use crate::settings::Settings;
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 fn fact(name: &str, value: impl Into<String>) -> NamedFact {
     NamedFact {

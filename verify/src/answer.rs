@@ -3,6 +3,9 @@
 
 use crate::checks::{Checks, truth};
 use crate::{Inputs, Outcome};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
 use tki_evidence::derive;
 use tki_evidence::described::names::is_run_id;
 use tki_evidence::evidence::Evidence;

@@ -2,7 +2,11 @@
 //! only plain names one level down are looked for.
 //! Each file is read once: what was hashed is what is used afterwards.
 
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use tki_evidence::evidence::{Artifact, Evidence};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::venue;

@@ -2,6 +2,8 @@
 //! artifacts are. Each file is read once; what was checked is what is used.
 
 use crate::artifacts::Source;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// A bundle as it was handed over.
 #[derive(Clone, Debug)]

@@ -1,6 +1,9 @@
 //! What was found so far, one step per check.
 
 use crate::{Outcome, Step};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use tki_evidence::policy::Policy;
 use tki_text::printable;
 
@@ -143,7 +146,7 @@ pub fn truth(holds: bool) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use alloc::collections::BTreeSet;
     use tki_evidence::verification::{MAY_STAY, NEEDED};
 
     /// Every step is either needed for an acceptance or may stay undone, with a reason.

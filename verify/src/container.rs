@@ -4,7 +4,11 @@
 use crate::Outcome;
 use crate::artifacts::Loaded;
 use crate::checks::{Checks, truth};
-use std::ops::RangeInclusive;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 use tki_evidence::described::names::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX, PROBER};
 use tki_evidence::described::{self, Described};
 use tki_evidence::evidence::Evidence;

@@ -2,6 +2,10 @@
 
 use crate::checks::Checks;
 use crate::{Inputs, Outcome};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use tki_evidence::evidence::{Evidence, Verdict};
 use tki_evidence::policy::{Policy, kernel_version};
 use tki_evidence::verification::Assurance;

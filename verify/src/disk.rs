@@ -4,6 +4,8 @@ use crate::Bundle;
 use crate::artifacts::Source;
 use crate::dsse::MAX_ENVELOPE;
 use crate::error::VerifyError;
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
 use std::io;
 use std::path::{Path, PathBuf};
 use tki_evidence::strict::MAX_BYTES;

@@ -1,6 +1,9 @@
 //! The envelope: DSSE v1. The bytes that a signature was checked over are the
 //! bytes that are handed on; nobody reads the envelope a second time.
 
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ed25519_dalek::{Signature as Ed25519Signature, VerifyingKey};
@@ -85,7 +88,7 @@ pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
         payload.len()
     );
     // The type may hold any text; its length stands before it.
-    let mut bytes = std::mem::take(&mut out).into_bytes();
+    let mut bytes = core::mem::take(&mut out).into_bytes();
     bytes.extend_from_slice(payload);
     bytes
 }
@@ -174,6 +177,7 @@ pub fn is_good(key: &VerifyingKey, message: &[u8], sig: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
 
     #[test]
     fn the_encoding_is_golden() {

@@ -1,6 +1,7 @@
 //! Why there is no decision: what was given is not evidence, or its envelope is none.
 
 use crate::dsse::EnvelopeError;
+use alloc::string::{String, ToString};
 use tki_evidence::evidence::SCHEMA;
 use tki_evidence::strict::StrictError;
 use tki_text::printable;

@@ -2,7 +2,11 @@
 
 use crate::Outcome;
 use crate::checks::Checks;
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use tki_evidence::catalogue;
 use tki_evidence::coherent::{self, Contradiction};
 use tki_evidence::derive::{self, Derived};

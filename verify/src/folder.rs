@@ -1,5 +1,8 @@
 //! Artifacts on disk: opened by descriptors, never through a link and without waiting.
 
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs::File;
 use std::os::fd::OwnedFd;

@@ -2,6 +2,8 @@
 //! never from the bundle.
 
 use crate::signers::AllowedSigners;
+use alloc::string::String;
+use alloc::vec::Vec;
 use tki_evidence::matrix::Matrix;
 use tki_evidence::policy::Policy;
 use tki_evidence::request::Request;

@@ -51,7 +51,12 @@
 //! # Ok::<(), tki_verify::VerifyError>(())
 //! ```
 
+#![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(any(feature = "std", test))]
+extern crate std;
 
 pub mod answer;
 pub mod artifacts;

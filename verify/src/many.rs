@@ -3,6 +3,7 @@
 
 use crate::disk::BundleError;
 use crate::{Bundle, Inputs, Verification, verify};
+use alloc::vec::Vec;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -184,6 +185,9 @@ struct Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::borrow::ToOwned;
+    use alloc::format;
+    use alloc::string::String;
 
     #[test]
     fn results_come_in_their_order_and_a_stop_ends_the_workers() {

@@ -3,6 +3,10 @@
 //! skipped: a list that means less than it says would be a trap.
 
 use crate::NAMESPACE;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use ed25519_dalek::VerifyingKey;
 use ssh_key::{HashAlg, PublicKey};
 use tki_evidence::time::{parse_rfc3339, rfc3339};
@@ -59,7 +63,7 @@ pub struct ListError {
 impl AllowedSigners {
     /// Reads a list.
     pub fn parse(bytes: &[u8]) -> Result<Self, ListError> {
-        let text = std::str::from_utf8(bytes).map_err(|_| ListError {
+        let text = core::str::from_utf8(bytes).map_err(|_| ListError {
             line: 1,
             what: "it is not text".into(),
         })?;
@@ -299,6 +303,7 @@ fn matches(text: &[u8], pattern: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     const KEY: &str =
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINgiyP0zbInEq8jGg2aXdO4kmSA/f4OpPT/FdMerXnJ1";

@@ -2,6 +2,8 @@
 //! inspector of this version introduces and ends itself. A challenge that no run
 //! sends is not a run's.
 
+use alloc::format;
+use alloc::string::{String, ToString};
 use tki_evidence::evidence::Evidence;
 use tki_evidence::facts;
 use tki_evidence::judge::Texts;
@@ -18,7 +20,7 @@ use tki_evidence::wire::{Challenge, ENV_CANARY, LONGEST_RUN, Limits, PROBE_DEADL
 const MAX_PATH: usize = 4096;
 
 /// The smallest and the largest file system that a profile can ask for behind /out.
-const OUT_BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 40;
+const OUT_BYTES: core::ops::RangeInclusive<u64> = 4096..=1 << 40;
 
 /// The most files that /out may have room for.
 const OUT_FILES: u64 = 1 << 20;

@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::checks::Checks;
 use crate::facts::listed;
+use alloc::borrow::ToOwned;
 use tki_evidence::coherent;
 use tki_evidence::evidence::Evidence;
 

@@ -3,6 +3,8 @@
 
 use crate::artifacts::{Loaded, NEIGHBOUR};
 use crate::terms;
+use alloc::string::String;
+use alloc::{format, vec};
 use tki_evidence::calibrate::{self, NotPassed};
 use tki_evidence::catalogue;
 use tki_evidence::controls::{self, Relaxation};

@@ -3,6 +3,9 @@
 
 use crate::Outcome;
 use crate::checks::Checks;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
 use serde_json::Value;
 use tki_evidence::evidence::{SCHEMA, Tool};
 use tki_evidence::strict;

@@ -110,7 +110,7 @@ pub const DENIED: &[&str] = &[
 /// Calls that are on the floor with some arguments only: namespaces are made by flags of
 /// `clone`, two requests of `ioctl` write into the caller's terminal, and one loads a module
 /// for it. The kernel reads such a request as 32 bits.
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 pub const PARTS: &[(&str, crate::seccomp::Part, &str)] = &[
     ("clone", flag(0x0002_0000), "CLONE_NEWNS"),
     ("clone", flag(0x0200_0000), "CLONE_NEWCGROUP"),
@@ -124,7 +124,7 @@ pub const PARTS: &[(&str, crate::seccomp::Part, &str)] = &[
     ("ioctl", request(0x5423), "TIOCSETD"),
 ];
 
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 const fn flag(bit: u64) -> crate::seccomp::Part {
     crate::seccomp::Part {
         index: 0,
@@ -133,7 +133,7 @@ const fn flag(bit: u64) -> crate::seccomp::Part {
     }
 }
 
-#[cfg(feature = "std")]
+#[cfg(feature = "judge")]
 const fn request(number: u64) -> crate::seccomp::Part {
     crate::seccomp::Part {
         index: 1,

@@ -5,7 +5,9 @@ use super::kernel::is_local;
 use super::{Found, shown};
 use crate::evidence::Evidence;
 use crate::venue;
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Names of information that every inspector gives, before those of processors.
 const INFORMATION: &[&str] = &[

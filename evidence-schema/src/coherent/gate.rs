@@ -13,7 +13,8 @@ use crate::remembered::{self, NOT_TRIED};
 use crate::seccomp::{About, GATED};
 use crate::syscalls;
 use crate::time::parse_rfc3339;
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::format;
 
 /// How a gate that stands was put there.
 const WAYS: &[&str] = &[

@@ -3,6 +3,10 @@
 use super::{Contradiction, Found, shown};
 use crate::evidence::{Evidence, Holdings, ImageIdentity};
 use crate::venue;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Whether an id is one of our own image's.
 pub fn is_own_image(image: &ImageIdentity, id: &str) -> bool {

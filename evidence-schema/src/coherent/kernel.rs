@@ -6,7 +6,8 @@ use crate::facts::{self, Mount};
 use crate::kernel::is_boot_id;
 use crate::policy::kernel_version;
 use crate::venue;
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
+use alloc::format;
 
 /// Engines that this tool knows, and what goes with each: its OCI runtime, if there
 /// is only one.
@@ -145,7 +146,7 @@ fn groups<'a>(found: &mut Found, text: &'a str) -> Groups<'a> {
         let place = parts.next().and_then(number).filter(|place| *place < above);
         let (names, path) = (parts.next(), parts.next());
         let good = match (place, names) {
-            (Some(0), Some("")) => !std::mem::replace(&mut groups.second, true),
+            (Some(0), Some("")) => !core::mem::replace(&mut groups.second, true),
             (Some(1..), Some(names)) => {
                 facts::parts(names, b',').all(|name| !name.is_empty() && groups.first.insert(name))
             }

@@ -1,6 +1,7 @@
 //! `/proc/PID/uid_map` and `gid_map`: ids inside, ids outside, how many.
 
 use super::number;
+use alloc::vec::Vec;
 
 /// The most ranges of a map.
 const MOST_ROWS: usize = 340;

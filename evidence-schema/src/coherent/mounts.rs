@@ -5,7 +5,10 @@ use super::{Found, mounted_at, number, shown};
 use crate::evidence::Evidence;
 use crate::facts::{self, Mount};
 use crate::settings::{Bind, BindKind};
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 const TABLE: &str = "raw.mountinfo";
 

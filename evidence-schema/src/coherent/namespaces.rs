@@ -5,6 +5,9 @@ use super::{Found, number, reading, shown};
 use crate::evidence::Evidence;
 use crate::settings::BindKind;
 use crate::venue;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Every kind, in the order in which inspector and host list them, and whether
 /// every kernel that runs containers has it.

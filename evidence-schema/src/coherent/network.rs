@@ -4,6 +4,8 @@
 use super::{Found, number, shown};
 use crate::evidence::Evidence;
 use crate::facts;
+use alloc::string::ToString;
+use alloc::vec::Vec;
 
 /// What `/proc/net/dev` begins with.
 const DEVICES: &str = "\

@@ -7,6 +7,10 @@ use super::status::{self, Fields, is_counter, value};
 use super::{Contradiction, Found, network, number, own, reading, shown};
 use crate::evidence::{Evidence, OutsideFacts, SentryFacts};
 use crate::facts;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The first user namespace: its root is the host's.
 const FIRST_USER: &str = "user:[4026531837]";

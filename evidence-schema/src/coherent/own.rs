@@ -6,6 +6,10 @@ use super::{Found, mounted_at, network, number, outside, reading, shown};
 use crate::evidence::{Evidence, OutsideFacts, SentryFacts};
 use crate::facts::{self, Mount};
 use crate::kernel::{self, KernelKind};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Fields of a status that every kernel with containers writes.
 const NEEDED: &[&str] = &[

@@ -6,7 +6,10 @@ use crate::errno;
 use crate::evidence::{Evidence, ProbeResult};
 use crate::facts::Mount;
 use crate::observation::{Observation, Phase, State};
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// No probe asks about more paths.
 const MOST_PATHS: usize = 32;

@@ -4,7 +4,9 @@
 use super::{Found, kernel, number, reading, shown};
 use crate::evidence::Evidence;
 use crate::facts::{self, CAPABILITY_SETS};
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::vec::Vec;
 
 /// Fields that every kernel with containers writes.
 const NEEDED: &[&str] = &[

@@ -2,6 +2,9 @@ use super::kernel::{release, version};
 use super::maps::Map;
 use super::*;
 use crate::evidence::ImageIdentity;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
 
 #[test]
 fn a_release_is_what_the_kernel_calls_itself() {

@@ -1,6 +1,10 @@
 //! The arguments that bubblewrap was given.
 
 use crate::settings::{Bind, Settings, Tmpfs, covered_texts};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// What arguments say, in the common form. What bubblewrap is not told is given:
 /// options of memory file systems that the keeper set itself, and the digest of the

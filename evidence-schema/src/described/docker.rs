@@ -9,6 +9,10 @@ use crate::settings::{
     Bind, BindKind, Settings, Tmpfs, Ulimit, are_system_paths_masked, covered_texts,
 };
 use crate::stamp::sha256_hex;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 use form::{Container, Driver, HostConfig, Mount, MountPoint};
 
 /// Reads what was written down of a description.
@@ -269,6 +273,7 @@ fn options_of(driver: &Driver) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
     use serde_json::{Value, json};
 
     fn read_options(options: Value) -> Settings {

@@ -1,6 +1,10 @@
 //! The OCI configuration that libcontainer was given.
 
 use crate::settings::{Bind, Settings, Tmpfs, Ulimit, are_system_paths_masked, covered_texts};
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 use serde_json::Value;
 
 /// Who the container's user is, if it becomes that in a user namespace of its own

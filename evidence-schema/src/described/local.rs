@@ -6,9 +6,13 @@
 use super::{Described, bwrap, embedded, unique};
 use crate::facts;
 use crate::settings::{Settings, Tmpfs, Ulimit};
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// The whole description.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -201,6 +205,7 @@ fn rlimits(limits: &str, wanted: &[String]) -> Vec<Ulimit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
 
     /// A limit that is not there, or is another one, is not the one promised.
     #[test]

@@ -1,6 +1,9 @@
 //! What a container of ours is called, and the id of the run that it belongs to.
 
 use crate::time::rfc3339;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 /// How the name of every container of ours begins; the run's id follows.
 pub const NAME_PREFIX: &str = "tki-attest-";

@@ -2,6 +2,9 @@
 //! each is expected; engines apply the last of several, and some take a colon for an
 //! equals sign, so anything else is kept apart and shows.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// A value that should stand there once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named<'a> {
@@ -69,6 +72,7 @@ fn is_confinement(option: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::borrow::ToOwned;
 
     fn of(options: &[&str]) -> (bool, bool, usize) {
         let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();

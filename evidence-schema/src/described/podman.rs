@@ -13,9 +13,13 @@ use crate::settings::{
 };
 use crate::stamp::sha256_hex;
 use crate::syscalls;
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use alloc::{format, vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that the settings are read from.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -2,16 +2,18 @@
 //! so such a text says different things to different people. Numbers of any size are
 //! left alone: these texts are an engine's, and not ours to bound.
 
+use alloc::borrow::Cow;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString};
+use core::fmt;
 use serde::de::{
     Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor,
 };
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::fmt;
 
 /// Reads a text; the error says where it is none.
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
+    let text = core::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
     let Unique = serde_json::from_str(text).map_err(|error| error.to_string())?;
     serde_json::from_str(text).map_err(|error| error.to_string())
 }

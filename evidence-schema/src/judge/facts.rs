@@ -7,7 +7,10 @@ use crate::catalogue::{
 use crate::evidence::Verdict;
 use crate::facts::{self, Mount};
 use crate::observation::{Observation, State};
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 /// A verdict short of PASS, and why.
 pub type Problem = (Verdict, String);

@@ -10,7 +10,10 @@ use crate::evidence::{SentryFacts, Verdict};
 use crate::facts;
 use crate::kernel::Own;
 use crate::observation::{Observation, State};
-use std::borrow::Borrow;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::borrow::Borrow;
 
 /// What is wrong with an operation by a rule for such kernels; `None` if the usual rule
 /// holds there, too.
@@ -237,6 +240,7 @@ mod tests {
     use crate::judge::{Judgement, Sweeps, judge};
     use crate::kernel::KernelKind;
     use crate::observation::Phase;
+    use alloc::vec;
 
     const ZERO: &str = "0000000000000000";
 

@@ -3,8 +3,12 @@
 use crate::catalogue::floor;
 use crate::seccomp::{About, Place, Rules};
 use crate::syscalls;
-use std::borrow::Cow;
-use std::sync::OnceLock;
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use once_cell::race::OnceBox;
 
 /// What is expected of one system call.
 #[derive(Clone, Copy, Debug)]
@@ -46,12 +50,11 @@ impl Calls {
         // The profiles that are compiled in are read once; they are the same for
         // every bundle and say nothing about places. Any other is read for each
         // bundle that holds it.
-        static BUILT_IN: OnceLock<Vec<(&str, Calls)>> = OnceLock::new();
+        static BUILT_IN: OnceBox<Vec<(&str, Calls)>> = OnceBox::new();
         let built_in = BUILT_IN.get_or_init(|| {
-            ["", crate::TARGETED_DENY, crate::DENY_BY_DEFAULT]
-                .into_iter()
-                .filter_map(|text| Some((text, Self::read(text, Place::default())?)))
-                .collect()
+            let texts = ["", crate::TARGETED_DENY, crate::DENY_BY_DEFAULT].into_iter();
+            let read = |text| Some((text, Self::read(text, Place::default())?));
+            Box::new(texts.filter_map(read).collect())
         });
         match built_in.iter().find(|(text, _)| *text == profile) {
             Some((_, calls)) => Some(Cow::Borrowed(calls)),
@@ -93,7 +96,7 @@ impl Calls {
 
 /// What the floor says about one call. It is part of the tool and looked through once.
 fn floor_of(number: u32) -> Call {
-    static FLOOR: OnceLock<Vec<Call>> = OnceLock::new();
+    static FLOOR: OnceBox<Vec<Call>> = OnceBox::new();
     let about = |number| {
         let name = syscalls::name(number).unwrap_or("unknown");
         Call {
@@ -104,7 +107,7 @@ fn floor_of(number: u32) -> Call {
             about: About::Allowed,
         }
     };
-    let known = FLOOR.get_or_init(|| (0..syscalls::BEYOND).map(about).collect());
+    let known = FLOOR.get_or_init(|| Box::new((0..syscalls::BEYOND).map(about).collect()));
     let index = usize::try_from(number).ok();
     index
         .and_then(|index| known.get(index).copied())

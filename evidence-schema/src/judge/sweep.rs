@@ -9,6 +9,10 @@ use crate::facts;
 use crate::seccomp::About;
 use crate::seccomp::marks::mark_name;
 use crate::syscalls;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 /// Without a profile that can be read nobody knows what a sweep should give.
 pub fn unreadable_profile() -> Problem {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::catalogue::{FactRule, all as every_probe, find};
 use crate::evidence::RawFacts;
+use alloc::borrow::ToOwned;
 
 const MOUNTS: &str = "\
 1 0 0:1 / / ro,relatime - overlay overlay rw

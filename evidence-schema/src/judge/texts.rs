@@ -9,10 +9,14 @@ use crate::facts::{self, BadLine, Mount};
 use crate::kernel::{self, Own};
 use crate::seccomp::Place;
 use crate::wire::ProbeObservation;
-use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
-use std::sync::Arc;
+use alloc::borrow::Cow;
+use alloc::borrow::ToOwned;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::{OnceCell, RefCell};
 
 /// The kernel texts of one container, and what they are held against.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! A profile that asks an exec gate.
 
 use super::Rules;
+use alloc::string::String;
 use serde_json::Value;
 
 /// The calls that an exec gate is asked about.
@@ -56,6 +57,7 @@ pub fn is_gated(text: &str, plain: &str) -> bool {
 mod tests {
     use super::*;
     use crate::seccomp::Action;
+    use alloc::vec::Vec;
 
     #[test]
     fn a_gated_profile_is_known_by_doing_it_again() {

@@ -4,8 +4,10 @@
 use super::{Action, Rules};
 use crate::errno;
 use crate::syscalls;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde_json::{Value, json};
-use std::collections::HashSet;
 
 /// The mark: an errno that no call gives by itself. The kernel's own end at 133, and those
 /// that it keeps to itself lie between 512 and 531.
@@ -39,7 +41,7 @@ pub fn marked(profile: &str) -> Option<String> {
         }
     }
     if rules.default_action == Action::ScmpActErrno && rules.denies_by_default() {
-        let named: HashSet<&str> = rules
+        let named: BTreeSet<&str> = rules
             .syscalls
             .iter()
             .flat_map(|rule| rule.names.iter().map(String::as_str))

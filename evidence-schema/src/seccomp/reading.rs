@@ -8,7 +8,11 @@
 use super::{Argument, Comparison, Condition, Rule, Rules};
 use crate::catalogue::floor;
 use crate::policy::kernel_version;
-use std::collections::HashMap;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// What a profile says about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,13 +84,13 @@ enum Taken {
 pub struct Reading<'a> {
     rules: &'a Rules,
     denies_by_default: bool,
-    named: HashMap<&'a str, Vec<(&'a Rule, Taken)>>,
+    named: BTreeMap<&'a str, Vec<(&'a Rule, Taken)>>,
 }
 
 impl Rules {
     /// Reads the rules for a place.
     pub fn read_for(&self, place: Place) -> Reading<'_> {
-        let mut named: HashMap<&str, Vec<(&Rule, Taken)>> = HashMap::new();
+        let mut named: BTreeMap<&str, Vec<(&Rule, Taken)>> = BTreeMap::new();
         for rule in &self.syscalls {
             let taken = taken(rule, place);
             if taken == Taken::No {

@@ -6,7 +6,7 @@
 //! the careful reader would refuse.
 
 use super::{Entry, Writer};
-use std::borrow::Cow;
+use alloc::borrow::Cow;
 
 /// How deep a plain text goes. The careful reader goes deeper.
 const MAX_DEPTH: usize = 32;
@@ -183,6 +183,10 @@ fn is_plain_escape(after: u8) -> bool {
 mod tests {
     use super::super::{canonical, carefully};
     use super::*;
+    use alloc::borrow::ToOwned;
+    use alloc::string::String;
+    use alloc::vec::Vec;
+    use alloc::{format, vec};
 
     fn plainly(text: &str) -> Option<String> {
         let mut writer = Writer::new(text.len(), None);

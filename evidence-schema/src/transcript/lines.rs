@@ -3,7 +3,10 @@
 use super::Message;
 use crate::observation::{Observation, Phase};
 use crate::wire::ProbeObservation;
-use std::sync::Arc;
+use alloc::borrow::ToOwned;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// Lines that were read before. The conversations of one bundle mostly say the
 /// same, line by line and in the same order: what followed a line before is what
@@ -87,7 +90,7 @@ impl<'a> Lines<'a> {
         self.strip(next, text).or_else(|| {
             let last = last.and_then(|last| self.0.get(last));
             let others = last.map_or(&[][..], |last| &last.others).iter().rev();
-            let left_out = std::iter::successors(next, |line| self.next(Some(*line)));
+            let left_out = core::iter::successors(next, |line| self.next(Some(*line)));
             let after = left_out.skip(1).take(MAX_LEFT_OUT);
             let mut lines = others.take(MAX_OTHERS).copied().chain(after);
             lines.find_map(|line| self.strip(Some(line), text))

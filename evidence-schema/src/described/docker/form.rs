@@ -1,9 +1,11 @@
 //! The parts of Docker's description that settings are read from. What is left out or null is
 //! what the engine does by default.
 
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
 
 /// `GET /containers/ID/json`.
 #[derive(Clone, Debug, Default, Deserialize)]
