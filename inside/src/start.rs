@@ -1,17 +1,20 @@
 //! What the standard library and the C library would have brought: an entry point, an
 //! allocator, a panic handler and the memory functions that the compiler calls.
 
-use crate::heap::Heap;
 use crate::{io, sys};
 use alloc::vec::Vec;
 use core::arch::asm;
 use core::ffi::{CStr, c_char, c_int};
 
-/// The entry point and the panic handler of a freestanding program: its name for messages, and
-/// a function that takes its arguments without the program's own name, and its environment.
+/// The entry point, the allocator and the panic handler of a freestanding program: its name for
+/// messages, how many bytes it may have in use at the most, and a function that takes its
+/// arguments without the program's own name, and its environment.
 #[macro_export]
 macro_rules! program {
-    ($name:literal, $run:path) => {
+    ($name:literal, $memory:expr, $run:path) => {
+        #[global_allocator]
+        static HEAP: $crate::heap::Heap<{ $memory }> = $crate::heap::Heap::new();
+
         core::arch::global_asm!(
             ".globl _start",
             "_start:",
@@ -69,9 +72,6 @@ pub fn give_up(name: &str, info: &core::panic::PanicInfo) -> ! {
     io::print(2, &alloc::format!("{name}: internal error: {info}\n"));
     sys::exit(4)
 }
-
-#[global_allocator]
-static HEAP: Heap<{ 24 << 20 }> = Heap::new();
 
 #[unsafe(no_mangle)]
 extern "C" fn memcpy(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {

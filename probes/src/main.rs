@@ -2,7 +2,7 @@
 #![cfg_attr(feature = "freestanding", no_std, no_main)]
 
 #[cfg(feature = "freestanding")]
-tki_inside::program!("tki-prober", tki_prober::run);
+tki_inside::program!("tki-prober", 24 << 20, tki_prober::run);
 
 #[cfg(not(feature = "freestanding"))]
 fn main() {
