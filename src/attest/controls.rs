@@ -2,7 +2,8 @@
 
 use crate::attest::container::{self, Job, Outcome};
 use crate::attest::neighbour::{self, Beside};
-use crate::attest::run::{Connect, time_left};
+use crate::engine::Connect;
+use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use crate::failure::Failure;
 use std::sync::Mutex;

@@ -5,10 +5,10 @@
 //! over its own namespace alone.
 
 use crate::attest::container::{self, Job};
-use crate::attest::run::Connect;
 use crate::attest::scratch;
 use crate::attest::sides::{Maker, Sides};
 use crate::described::names::{self, NAME_PREFIX};
+use crate::engine::Connect;
 use crate::engine::contract::{Extras, Volume};
 use crate::engine::{Engine, Launch};
 use crate::failure::Failure;

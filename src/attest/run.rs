@@ -12,28 +12,27 @@ use crate::attest::whereabouts::Whereabouts;
 use crate::attest::{controls, outside, scout, venue};
 use crate::clock;
 use crate::described::names::{self, NAME_PREFIX};
+use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
-use crate::engine::{Engine, EngineError, ImageNames};
+use crate::engine::{Connect, Engine, ImageNames};
+use crate::executable;
 use crate::failure::Failure;
 use crate::image::Image;
+use crate::random::random_hex;
 use crate::report::progress::Progress;
 use crate::sandbox::command_line::{Client, command_line};
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
 use rustix::process::{Resource, getrlimit};
 use std::cell::OnceCell;
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tki_evidence::calibrate;
 use tki_evidence::catalogue;
-use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Runtime, Sandbox, Tool};
+use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Runtime, Sandbox};
 use tki_evidence::kernel::{self, KernelKind};
-use tki_evidence::stamp::{hex, sha256_hex};
+use tki_evidence::stamp::sha256_hex;
 use tki_evidence::venue::VenueRules;
 use tki_text::printable;
-
-/// Makes a connection to the engine: one for the run, more for its controls.
-pub type Connect<'a> = dyn Fn() -> Result<Box<dyn Engine>, EngineError> + Sync + 'a;
 
 /// What is to be attested, where, and for how long at most.
 #[derive(Debug)]
@@ -68,42 +67,6 @@ pub struct Plan<'a> {
     pub request: Option<RequestBinding>,
 }
 
-/// A random id that sorts by time.
-pub fn new_run_id(now: u64) -> Result<String, Failure> {
-    Ok(names::run_id(now, &random_hex::<4>()?))
-}
-
-/// Random bytes in hex.
-pub fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
-    Ok(hex(&random_bytes::<BYTES>()?))
-}
-
-/// Random bytes.
-pub fn random_bytes<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {
-    let mut bytes = [0u8; BYTES];
-    let mut filled = 0;
-    while filled < BYTES {
-        let flags = rustix::rand::GetRandomFlags::empty();
-        match rustix::rand::getrandom(&mut bytes[filled..], flags) {
-            Ok(count) => filled += count,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Failure::internal("random", format!("getrandom: {error}"))),
-        }
-    }
-    Ok(bytes)
-}
-
-/// What is left until a deadline; the error if nothing is. `during` says what
-/// would have come next.
-pub fn time_left(deadline: Instant, during: &str) -> Result<Duration, EngineError> {
-    match deadline.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(EngineError::TimedOut {
-            request: during.into(),
-        }),
-        left => Ok(left),
-    }
-}
-
 /// Runs the probes on an engine and records what happened. Its controls get
 /// connections of their own.
 pub fn attest(
@@ -113,7 +76,7 @@ pub fn attest(
     progress: &mut Progress,
 ) -> Result<Bundle, Failure> {
     let started = clock::now();
-    let run_id = new_run_id(started)?;
+    let run_id = names::run_id(started, &random_hex::<4>()?);
     plan.janitor.run(&run_id);
     let canaries = Canaries::new(&random_hex::<4>()?);
 
@@ -319,7 +282,7 @@ pub fn attest(
     let recorded = Recorded {
         started,
         finished: clock::now(),
-        tool: describe_tool()?,
+        tool: executable::describe()?,
         venue: plan.venue.to_owned(),
         venue_facts,
         proofs: plan.proofs.artifacts().collect(),
@@ -400,47 +363,5 @@ fn load_image(
             ),
             "look at the engine's log; an image under another digest is not used",
         )
-    })
-}
-
-/// Begins to find out what [`describe_tool`] tells, beside everything else and after it:
-/// nothing waits for that before the end.
-pub fn begin_to_describe_tool() {
-    const NICENESS: i32 = 10;
-    std::thread::spawn(|| {
-        // The kernel counts threads as processes. If it will not, this one is as others.
-        let this = rustix::thread::gettid();
-        let _ = rustix::process::setpriority_process(Some(this), NICENESS);
-        describe_tool()
-    });
-}
-
-/// This executable, by name, version and digest, which is found out once: it takes
-/// a while.
-pub fn describe_tool() -> Result<Tool, Failure> {
-    static TOOL: OnceLock<Result<Tool, Failure>> = OnceLock::new();
-    TOOL.get_or_init(read_tool).clone()
-}
-
-fn read_tool() -> Result<Tool, Failure> {
-    use sha2::{Digest, Sha256};
-    use std::io::Read;
-    let unreadable = |error: std::io::Error| {
-        Failure::internal("tool.digest", format!("/proc/self/exe: {error}"))
-    };
-    let mut file = std::fs::File::open("/proc/self/exe").map_err(unreadable)?;
-    let mut digest = Sha256::new();
-    // A piece that stays in the nearest cache until it has been hashed.
-    let mut buffer = vec![0; 32 << 10];
-    loop {
-        match file.read(&mut buffer).map_err(unreadable)? {
-            0 => break,
-            count => digest.update(&buffer[..count]),
-        }
-    }
-    Ok(Tool {
-        name: env!("CARGO_PKG_NAME").into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        sha256: hex(&digest.finalize()),
     })
 }

@@ -5,6 +5,7 @@ use crate::commands::inputs::inputs;
 use crate::commands::{output, results};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::report;
 use crate::report::table::Paint;
 use crate::report::verification::Printer;
 use crate::trust::agent::PATIENCE;
@@ -51,12 +52,12 @@ pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
         if let Err(failure) = &result
             && failure.code == many::NOT_TAKEN
         {
-            failure.print(Paint::stderr(common.color));
+            report::failure::print(failure, Paint::stderr(common.color));
             return Ok(());
         }
         worst.add(&result);
         if let Err(failure) = &result {
-            failure.print(Paint::stderr(common.color));
+            report::failure::print(failure, Paint::stderr(common.color));
         }
         if silent {
             return Ok(());

@@ -69,6 +69,9 @@ pub trait Engine: Send {
     fn remove(&mut self, id: &str) -> Result<(), EngineError>;
 }
 
+/// Makes a connection to the engine: one for a run, more for its controls.
+pub type Connect<'a> = dyn Fn() -> Result<Box<dyn Engine>, EngineError> + Sync + 'a;
+
 /// A running container. Dropping it removes the container.
 pub trait Session {
     /// What the engine says it set.

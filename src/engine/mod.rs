@@ -19,8 +19,8 @@ pub mod podman;
 pub mod process;
 
 pub use contract::{
-    Configured, Ended, Engine, EngineFacts, GateKind, Identity, ImageNames, Launch, Leftover,
-    Session, Surroundings,
+    Configured, Connect, Ended, Engine, EngineFacts, GateKind, Identity, ImageNames, Launch,
+    Leftover, Session, Surroundings,
 };
 pub use error::EngineError;
 pub use local::host::operating_system;

@@ -6,7 +6,7 @@
 //! relative to its descriptor, new names are made exclusively, no symbolic link is
 //! followed, and modes and owners are set on descriptors and do not depend on the umask.
 
-use super::{must_be_regular, read_regular};
+use super::read::{must_be_regular, read_regular};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};

@@ -133,7 +133,7 @@ pub fn survey(candidate: &Candidate, context: &Context) -> Surface {
         true => context.create,
         false => Err("nothing is made on another host from here"),
     };
-    let look = look(&address, create, context.image, context.watch);
+    let look = look(&address, create, context.image, context.deadline);
     // Podman's socket is asked as Podman's.
     let engine = if look.podman { "podman" } else { "docker" };
     let name = match look.podman {

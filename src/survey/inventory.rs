@@ -1,13 +1,13 @@
 //! Everything side by side, and the verdict.
 
 use crate::clock;
+use crate::deadline::Deadline;
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::image::embedded::TAG;
 use crate::survey::engine_api::Permission;
 use crate::survey::surface::{Answer, Decision, Obstacle, Surface, Use};
 use crate::survey::{ci, docker, host, local, podman, ssh};
-use crate::watch::Watch;
 use serde::Serialize;
 use std::path::PathBuf;
 use tki_evidence::evidence::VenueFacts;
@@ -32,7 +32,7 @@ pub struct Context<'a> {
     /// What can be seen of this host.
     pub host: &'a VenueFacts,
     /// When it must have ended.
-    pub watch: &'a Watch,
+    pub deadline: &'a Deadline,
     /// Containers may be created here.
     pub create: Permission,
 }
@@ -161,7 +161,7 @@ pub fn survey(scope: &Scope, context: &Context) -> Result<Survey, Failure> {
         }
         Ok::<(), Failure>(())
     })?;
-    if let Some(signal) = context.watch.interrupted() {
+    if let Some(signal) = context.deadline.interrupted() {
         return Err(Failure::blocked(
             "run.interrupted",
             format!("interrupted by {signal} during the survey"),

@@ -51,12 +51,12 @@ fn started(time: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attest::run::new_run_id;
+    use crate::described::names::run_id;
 
     #[test]
     fn what_this_tool_gives_is_known_again() {
         let now = 1_794_000_000;
-        let id = new_run_id(now).unwrap();
+        let id = run_id(now, "ee16ab8f");
         let run = Run {
             id: id.clone(),
             nobodys_after: now + 601,

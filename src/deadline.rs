@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long anything waits before it looks at its watch again.
+/// How long anything waits before it looks at the deadline and for signals again.
 pub const TICK: Duration = Duration::from_millis(50);
 
 /// Why waiting ended.
@@ -21,12 +21,12 @@ pub enum Stopped {
 
 /// A deadline that signals can bring forward.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct Deadline {
     deadline: Instant,
     signal: Arc<AtomicU8>,
 }
 
-impl Watch {
+impl Deadline {
     /// Everything must end within `limit`. From here on SIGINT and SIGTERM are
     /// heard, and no longer the end.
     pub fn start(limit: Duration) -> std::io::Result<Self> {
@@ -38,13 +38,13 @@ impl Watch {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         drop(guard);
-        let ear = Arc::clone(&heard);
+        let told = Arc::clone(&heard);
         // The thread listens for as long as the process lives.
         std::thread::Builder::new().spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    _ = interrupt.recv() => ear.store(1, Ordering::SeqCst),
-                    _ = terminate.recv() => ear.store(2, Ordering::SeqCst),
+                    _ = interrupt.recv() => told.store(1, Ordering::SeqCst),
+                    _ = terminate.recv() => told.store(2, Ordering::SeqCst),
                 }
             });
         })?;
@@ -54,7 +54,7 @@ impl Watch {
         })
     }
 
-    /// The same ear for signals with another deadline.
+    /// The same signals, with another deadline.
     pub fn until(&self, deadline: Instant) -> Self {
         Self {
             deadline,
@@ -62,7 +62,7 @@ impl Watch {
         }
     }
 
-    /// A watch for tidying up: a signal or a deadline that passed before counts
+    /// A deadline for tidying up: a signal or a deadline that passed before counts
     /// no longer.
     pub fn for_cleaning() -> Self {
         Self {

@@ -1,92 +1,16 @@
-//! Reading bounded and writing whole.
+//! Writing files whole: a file has its name once it is complete and on its device.
 
-mod folder;
-
-pub use folder::{Folder, Stage, is_folder, is_regular, is_trusted};
-
-use rustix::buffer::spare_capacity;
-use rustix::fs::{Mode, OFlags};
+use super::folder::{Folder, random_name};
+use rustix::fs::Mode;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Results are for others to read, whatever the umask is.
 pub const READABLE: u32 = 0o644;
 /// Directories of results likewise.
 pub const OPEN: u32 = 0o755;
-
-/// Reads a file of at most `most` bytes.
-pub fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    read(path, most, OFlags::empty())
-}
-
-/// Reads at most `most` bytes of a file whose path the user did not give; refuses
-/// symbolic links.
-pub fn read_beside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    match read(path, most, OFlags::NOFOLLOW) {
-        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
-            Err(io::Error::other("it is a symbolic link"))
-        }
-        other => other,
-    }
-}
-
-/// Reads a file of at most `most` bytes; gives its owner too. Asking for the owner by the path
-/// would tell that of another file, if somebody exchanges them.
-pub fn read_owned(path: &Path, most: u64) -> io::Result<(Vec<u8>, u32)> {
-    let file = open(path, OFlags::empty())?;
-    let metadata = must_be_regular(&file)?;
-    let bytes = read_at_most(&file, metadata.len(), most)?;
-    Ok((bytes, metadata.uid()))
-}
-
-fn read(path: &Path, most: u64, flags: OFlags) -> io::Result<Vec<u8>> {
-    read_regular(&open(path, flags)?, most)
-}
-
-fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    // Not even opening may wait for somebody else, as it does for a pipe.
-    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
-}
-
-/// Reads a file that must be a regular one.
-fn read_regular(file: &File, most: u64) -> io::Result<Vec<u8>> {
-    let metadata = must_be_regular(file)?;
-    read_at_most(file, metadata.len(), most)
-}
-
-fn must_be_regular(file: &File) -> io::Result<Metadata> {
-    let metadata = file.metadata()?;
-    if metadata.is_dir() {
-        return Err(io::Error::other("it is a directory"));
-    }
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    Ok(metadata)
-}
-
-/// Reads a file to its end, in one piece if it has the length that it is said to
-/// have.
-pub fn read_at_most(file: &File, length: u64, most: u64) -> io::Result<Vec<u8>> {
-    let expected = usize::try_from(length.min(most)).map_err(io::Error::other)?;
-    // One byte more than expected, so that the end shows without a longer buffer.
-    let mut bytes = Vec::with_capacity(expected + 1);
-    loop {
-        match rustix::io::read(file, spare_capacity(&mut bytes)) {
-            Ok(0) => return Ok(bytes),
-            Ok(_) if bytes.len() as u64 > most => {
-                return Err(io::Error::other(format!("it has more than {most} bytes")));
-            }
-            Ok(_) => bytes.reserve(1),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
 
 /// Replaces a file in one step: a reader sees the old one or the new one.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -153,7 +77,7 @@ struct Fresh<'a> {
 
 impl<'a> Fresh<'a> {
     fn write(folder: &'a Folder, bytes: &[u8], mode: u32) -> io::Result<Self> {
-        let temporary: OsString = format!("{UNFINISHED}{}", folder::random_name()?).into();
+        let temporary: OsString = format!("{UNFINISHED}{}", random_name()?).into();
         let file = folder.create(&temporary, 0o600)?;
         let fresh = Self {
             folder,
