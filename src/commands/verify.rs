@@ -1,13 +1,13 @@
 //! `tki-attest verify`.
 
-use crate::cli::{Common, VerifyArgs, VerifyFormat};
+use crate::cli::{Common, VerifyArgs};
 use crate::commands::inputs::inputs;
 use crate::commands::{output, results};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::report;
 use crate::report::table::Paint;
-use crate::report::verification::Printer;
+use crate::report::verification::{Printer, VerifyFormat};
 use crate::trust::agent::PATIENCE;
 use crate::trust::keys::Key;
 use crate::verify::many::{self, Worst};
