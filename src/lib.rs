@@ -1,11 +1,11 @@
 //! tki-attest proves, with evidence that another party can check offline, that
 //! a container sandbox denies by default.
 //!
-//! The way of the data is the layout of the code: a Dockerfile becomes an image
-//! ([`image`]), a profile becomes a container ([`sandbox`], [`engine`]), an
-//! observation becomes evidence ([`attest`]), evidence becomes a decision
-//! ([`verify`]), a decision becomes a report ([`report`]). One direction; no
-//! stage reaches back. [`described`] reads what an engine says of a container, for
+//! The code is laid out along the data flow: a Dockerfile becomes an image ([`image`]), a
+//! profile becomes a container ([`sandbox`], [`engine`], [`launch`]), an observation becomes
+//! evidence ([`attest`]), evidence becomes a decision ([`verify`]), a decision becomes a report
+//! ([`report`]). No stage reaches back. [`host`] is what is
+//! read from this host or done to it. [`described`] reads what an engine says of a container, for
 //! the run and for the verifier alike. [`trust`] signs and says whose signatures count,
 //! [`diff`] compares two evidences.
 
@@ -21,7 +21,9 @@ pub mod executable;
 pub mod exit;
 pub mod failure;
 pub mod files;
+pub mod host;
 pub mod image;
+pub mod launch;
 pub mod packet;
 pub mod random;
 pub mod report;

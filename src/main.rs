@@ -2,11 +2,11 @@
 
 use clap::Parser;
 use std::process::ExitCode;
-use tki_attest::attest::{janitor, visitor};
 use tki_attest::cli::Cli;
 use tki_attest::commands;
 use tki_attest::engine::local::keeper;
 use tki_attest::exit::Exit;
+use tki_attest::host::{janitor, visitor};
 use tki_attest::report::{self, table::Paint};
 
 fn main() -> ExitCode {

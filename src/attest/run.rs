@@ -1,15 +1,13 @@
 //! One run: the engine, the image, the container, its controls, the record.
 
 use crate::attest::bundle::{Bundle, Recorded};
-use crate::attest::canary::Canaries;
-use crate::attest::container::{self, Job, Outcome};
-use crate::attest::janitor::Janitor;
+use crate::attest::container;
+use crate::attest::events::{Event, Listener, Stage};
+use crate::attest::job::{Job, Outcome};
 use crate::attest::memory::{self, Memory, Seen};
 use crate::attest::neighbour::{self, Beside};
-use crate::attest::sides::Maker;
-use crate::attest::venue::Proofs;
 use crate::attest::whereabouts::Whereabouts;
-use crate::attest::{controls, outside, scout, venue};
+use crate::attest::{controls, scout};
 use crate::clock;
 use crate::described::names::{self, NAME_PREFIX};
 use crate::engine::error::time_left;
@@ -17,9 +15,14 @@ use crate::engine::gate::GateChoice;
 use crate::engine::{Connect, Engine, ImageNames};
 use crate::executable;
 use crate::failure::Failure;
+use crate::host::canary::Canaries;
+use crate::host::janitor::Janitor;
+use crate::host::venue::Proofs;
+use crate::host::{outside, venue};
 use crate::image::Image;
+use crate::launch::container::NO_VOLUMES;
+use crate::launch::sides::Maker;
 use crate::random::random_hex;
-use crate::report::progress::Progress;
 use crate::sandbox::command_line::{Client, command_line};
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
@@ -73,14 +76,14 @@ pub fn attest(
     mut engine: Box<dyn Engine>,
     connect: &Connect,
     plan: &Plan,
-    progress: &mut Progress,
+    events: &mut dyn Listener,
 ) -> Result<Bundle, Failure> {
     let started = clock::now();
     let run_id = names::run_id(started, &random_hex::<4>()?);
     plan.janitor.run(&run_id);
     let canaries = Canaries::new(&random_hex::<4>()?);
 
-    progress.stage("engine");
+    events.hear(Event::Begins(Stage::Engine));
     let names = ImageNames {
         manifest_digest: plan.image.manifest_digest.clone(),
         config_digest: plan.image.config_digest.clone(),
@@ -88,10 +91,10 @@ pub fn attest(
     let mut around = engine.look_around(&names)?;
     let mut facts = around.facts;
     for note in &facts.notes {
-        progress.note(note);
+        events.hear(Event::Note(note));
     }
     let whereabouts = Whereabouts::of(&facts);
-    let mut venue_facts = venue::observe(&facts, &whereabouts);
+    let mut venue_facts = whereabouts.venue(&facts);
     around.holdings.modules = whereabouts.modules();
     plan.proofs.name(&mut venue_facts);
     venue::check(
@@ -101,7 +104,7 @@ pub fn attest(
         plan.venue_rules,
     )?;
 
-    progress.stage("image");
+    events.hear(Event::Begins(Stage::Image));
     let image_id = match around.held {
         Some(id) => id,
         None => load_image(engine.as_mut(), plan.image, &names)?,
@@ -109,7 +112,7 @@ pub fn attest(
     // An image that loses its tag to ours stays on the engine, and is not ours.
     let own_images = vec![image_id.clone()];
 
-    progress.stage("launch");
+    events.hear(Event::Begins(Stage::Launch));
     // A quota beyond what the host has would be no limit, and never be seen.
     let mut profile = plan.profile.clone();
     // Memory is made of pages, and Podman counts them.
@@ -131,7 +134,7 @@ pub fn attest(
     let known_as = memory::key(&facts, plan.runtime);
     let untried = plan
         .memory
-        .recall(known_as.as_ref(), plan.gate, started, progress);
+        .recall(known_as.as_ref(), plan.gate, started, events);
     // Rounded up: until then the container is ours.
     let nonce = match &plan.request {
         Some(request) => request.nonce.clone(),
@@ -173,7 +176,7 @@ pub fn attest(
     // What an engine cannot make, this tool can, where it has the right.
     let is_here = whereabouts.elsewhere().is_none();
     let other_maker = |failure: &Failure| {
-        (failure.code == container::NO_VOLUMES && is_here).then(|| {
+        (failure.code == NO_VOLUMES && is_here).then(|| {
             let why = printable(&failure.message, 300);
             instead.get_or_init(|| Maker::Launcher(why))
         })
@@ -200,7 +203,7 @@ pub fn attest(
                     let Some(other) = other_maker(&failure) else {
                         return Err(failure);
                     };
-                    progress.note(&failure.message);
+                    events.hear(Event::Note(&failure.message));
                     maker = other;
                     look(maker)?
                 }
@@ -212,7 +215,7 @@ pub fn attest(
             false => &profile,
         };
         if kernel.is_own() {
-            progress.note(&scout::note(kernel, &limits.limits));
+            events.hear(Event::Note(&scout::note(kernel, &limits.limits)));
         }
         if !is_here && !kernel.is_own() {
             // The host's namespaces cannot be seen. The container's are held against those of a
@@ -220,10 +223,10 @@ pub fn attest(
             let job = job(maker, limits, kernel);
             let work = |beside: &Beside| {
                 beside.wait().ok_or_else(neighbour::missing)?;
-                let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
+                let outcome = container::run(engine.as_mut(), &job, &mut *events)?;
                 let wanted = wanted(&outcome);
                 if plan.controls {
-                    progress.stage("controls");
+                    events.hear(Event::Begins(Stage::Controls));
                 }
                 let controls = controls::run(connect, &job, &wanted, beside)?;
                 Ok((outcome, controls))
@@ -232,22 +235,22 @@ pub fn attest(
             Ok((outcome, controls, neighbour))
         } else {
             let first = job(maker, limits, kernel);
-            let first = container::run(engine.as_mut(), &first, Some(&mut *progress));
+            let first = container::run(engine.as_mut(), &first, &mut *events);
             let (maker, outcome) = match first {
                 Err(failure) => {
                     let Some(maker) = other_maker(&failure) else {
                         return Err(failure);
                     };
-                    progress.note(&failure.message);
+                    events.hear(Event::Note(&failure.message));
                     let job = job(maker, limits, kernel);
-                    let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
+                    let outcome = container::run(engine.as_mut(), &job, &mut *events)?;
                     (maker, outcome)
                 }
                 Ok(outcome) => (maker, outcome),
             };
             let (job, wanted) = (job(maker, limits, kernel), wanted(&outcome));
             if plan.controls {
-                progress.stage("controls");
+                events.hear(Event::Begins(Stage::Controls));
             }
             let is_needed = wanted
                 .iter()
@@ -268,13 +271,13 @@ pub fn attest(
         None => Seen::Nothing,
     };
     plan.memory
-        .keep(known_as.as_ref(), seen, clock::now(), progress);
+        .keep(known_as.as_ref(), seen, clock::now(), events);
     // What the container was made with, not what the engine would have chosen.
     if let Some(used) = &outcome.configured.oci_runtime {
         facts.runtime.oci_runtime = used.clone();
     }
 
-    progress.stage("collect");
+    events.hear(Event::Begins(Stage::Collect));
     engine.complete(&mut around.holdings)?;
     let mut after = engine.holdings()?;
     after.modules = whereabouts.modules();

@@ -2,7 +2,6 @@
 
 use crate::attest::memory::{self, Memory};
 use crate::attest::run::{Plan, attest};
-use crate::attest::venue::Proofs;
 use crate::attest::whereabouts::Whereabouts;
 use crate::cli::{Common, EngineArgs, EngineName, EnginesArgs, Format};
 use crate::clock;
@@ -13,6 +12,7 @@ use crate::engine::gate::GateChoice;
 use crate::engine::{EngineFacts, GateKind, ImageNames};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host::venue::Proofs;
 use crate::image::embedded;
 use crate::report::engines::{EngineRow, list};
 use crate::report::progress::Progress;

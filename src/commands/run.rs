@@ -3,7 +3,6 @@
 use crate::attest::bundle::{self, Written};
 use crate::attest::memory::Memory;
 use crate::attest::run::{Plan, attest};
-use crate::attest::venue::{self, Proofs};
 use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
 use crate::clock;
 use crate::commands::packet::{self, Offer};
@@ -15,6 +14,7 @@ use crate::executable;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::Folder;
+use crate::host::venue::{self, Proofs};
 use crate::image::{Image, embedded};
 use crate::packet::Why;
 use crate::report::engines::{self, Column};

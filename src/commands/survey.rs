@@ -1,12 +1,12 @@
 //! `tki-attest survey`.
 
-use crate::attest::venue;
 use crate::cli::{Common, Format, SurveyArgs};
 use crate::commands::output;
 use crate::commands::packet::{self, Offer};
 use crate::deadline::Deadline;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host::venue;
 use crate::image::embedded;
 use crate::packet::Why;
 use crate::report::survey as report;

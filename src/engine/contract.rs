@@ -2,6 +2,7 @@
 
 use crate::engine::EngineError;
 use crate::engine::gate::Closed;
+use crate::host::first::Named;
 use crate::image::Image;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -230,6 +231,16 @@ pub struct Configured {
     pub group: String,
     /// The engine's own description, verbatim.
     pub description: String,
+}
+
+impl Configured {
+    /// What the engine says of the container's first process.
+    pub fn first(&self) -> Named<'_> {
+        Named {
+            pid: self.pid,
+            group: &self.group,
+        }
+    }
 }
 
 /// How a container ended.

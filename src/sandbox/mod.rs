@@ -1,13 +1,12 @@
 //! The sandbox as one value: [`profile`] says what it is, [`settings`] turns it
 //! into what an engine is asked for, [`command_line`] into what a person could
-//! have typed, [`relax`] into controls. Its filter is read by [`seccomp`], judged
-//! by [`lint`], told by [`explain`] and made smaller by [`minimise`].
+//! have typed. Its filter is read by [`seccomp`], judged by [`lint`], told by
+//! [`explain`] and made smaller by [`minimise`].
 
 pub mod command_line;
 pub mod explain;
 pub mod lint;
 pub mod minimise;
 pub mod profile;
-pub mod relax;
 pub mod seccomp;
 pub mod settings;

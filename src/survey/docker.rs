@@ -1,8 +1,8 @@
 //! Docker Engines: the usual sockets, `DOCKER_HOST`, contexts, and addresses
 //! that the user lists.
 
-use crate::attest::venue;
 use crate::files::read_bounded;
+use crate::host::venue;
 use crate::survey::call::Call;
 use crate::survey::engine_api::{Created, Look, look};
 use crate::survey::http::Address;

@@ -1,7 +1,7 @@
 //! Another program, run with a deadline and a bound on what it may say.
 
 use crate::deadline::{Deadline, Stopped};
-use crate::engine::process::{find_in, find_program};
+use crate::host::process::{find_in, find_program};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};

@@ -12,7 +12,6 @@ pub mod endpoint;
 pub mod groups;
 pub mod login;
 pub mod meter;
-pub mod names;
 pub mod ours;
 pub mod raw;
 pub mod tls;

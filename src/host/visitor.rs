@@ -3,8 +3,8 @@
 //! user owns the container's user namespace, and has there what root has on the
 //! host: it may look at the container's descriptors.
 
-use crate::attest::first::{First, Input};
-use crate::attest::outside;
+use crate::host::first::{First, Input};
+use crate::host::proc;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::AsFd;
@@ -71,5 +71,5 @@ fn visit(pid: i32, input: Input) -> Result<String> {
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
     // From here on this process may look.
     first.has_our_input()?;
-    outside::descriptors(&first.folder())
+    proc::descriptors(&first.folder())
 }

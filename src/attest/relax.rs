@@ -2,7 +2,7 @@
 //! host's side, the challenge. What happens to settings is said once, in
 //! `tki_evidence::relaxation`, where the verifier reads it too.
 
-use crate::attest::sides::Sides;
+use crate::launch::sides::Sides;
 use crate::sandbox::profile::Limits;
 use std::path::Path;
 use tki_evidence::relaxation::{FACTOR, Names, Relaxation, relax};

@@ -1,38 +1,22 @@
-//! The host's side of /in and /out.
-//!
-//! A bind inherits the flags of the mount it comes from. So both directories
-//! lie on a small tmpfs of our own, mounted `noexec,nosuid,nodev` with a size,
-//! where the host lets us mount one. As soon as the container runs, it holds
-//! that file system by itself, and the host's mount and directory are taken
-//! away: nothing is left to clean up, whatever happens to us afterwards.
+//! Directories of a run's own on this host, in the place for such directories: made,
+//! locked while the run is alive, found again once it is not, and taken away.
 
-//!
-//! Modes below that directory are open, so that a denial inside can only come from the
-//! mount. The directory itself is this user's alone, and so nobody else reaches them: an
-//! engine runs as root or as this user, and binds what lies below. Everything is made by
-//! descriptor, and modes are opened last.
-
-use crate::attest::janitor::Janitor;
-use crate::failure::Failure;
+use crate::clock;
 use crate::files::{Folder, folder_of, is_folder, is_trusted};
-use crate::sandbox::profile::{Limits, USER};
-use rustix::fs::{FlockOperation, Gid, Stat, Uid, fchown, flock};
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-use std::ffi::{CString, OsStr};
+use rustix::fs::{FlockOperation, Stat, flock};
+use rustix::mount::{UnmountFlags, unmount};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use tki_evidence::evidence::OutBacking;
-use tki_evidence::settings::Memory;
 
 /// All scratch directories are called this and the run's id.
-const PREFIX: &str = "tki-attest-";
+pub(super) const PREFIX: &str = "tki-attest-";
 /// Held locked by the run that the directory belongs to.
 const LOCK: &str = ".tki-attest-run";
 
 /// Mounts something on a directory.
-type Cover<'a> = dyn Fn(&Path) -> rustix::io::Result<()> + 'a;
+pub(super) type Cover<'a> = dyn Fn(&Path) -> rustix::io::Result<()> + 'a;
 
 /// A directory of a run's own in the place for such directories. It is this user's alone,
 /// and a lock in it says that the run is alive. Gone when dropped.
@@ -49,7 +33,7 @@ pub struct Claim {
 impl Claim {
     /// Makes one called `name` in `parent`. `cover` may mount something on it before
     /// anything is made there.
-    fn make(parent: Folder, name: &str, cover: Option<&Cover>) -> io::Result<Self> {
+    pub(super) fn make(parent: Folder, name: &str, cover: Option<&Cover>) -> io::Result<Self> {
         let mut folder = parent.make(name)?;
         let mounted = cover.map(|cover| cover(&folder.alias()));
         if let Some(Ok(())) = mounted {
@@ -75,11 +59,21 @@ impl Claim {
         &self.folder
     }
 
-    fn is_mounted(&self) -> bool {
+    /// What became of the mount that was asked for, if one was.
+    pub(super) fn mounted(&self) -> Option<rustix::io::Result<()>> {
+        self.mounted
+    }
+
+    pub(super) fn is_mounted(&self) -> bool {
         self.mounted == Some(Ok(()))
     }
 
-    fn remove(&mut self) {
+    /// It has been taken away.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    pub(super) fn remove(&mut self) {
         if !std::mem::replace(&mut self.gone, true) {
             take_away(&self.parent, &self.name, self.is_mounted());
         }
@@ -90,138 +84,6 @@ impl Drop for Claim {
     fn drop(&mut self) {
         self.remove();
     }
-}
-
-/// The host's side of /in and /out, gone when dropped.
-#[derive(Debug)]
-pub struct Scratch<'a> {
-    janitor: &'a Janitor,
-    claim: Claim,
-    input: Folder,
-    /// What stands behind /out.
-    pub(super) backing: OutBacking,
-}
-
-impl<'a> Scratch<'a> {
-    /// Makes the directories, with the file that the probes try to change.
-    pub fn new(run_id: &str, limits: &Limits, janitor: &'a Janitor) -> Result<Self, Failure> {
-        let name = format!("{PREFIX}{run_id}");
-        let failed = |error: io::Error| {
-            Failure::blocked(
-                "scratch.unusable",
-                format!("cannot make {name} for /in and /out: {error}"),
-                "make room or give the right to write there (or set TMPDIR), then run again",
-            )
-        };
-        let parent = parent().map_err(failed)?;
-        janitor.make(&parent.path().join(&name));
-        let cover = |base: &Path| mount_tmpfs(base, limits);
-        let claim = Claim::make(parent, &name, Some(&cover)).map_err(failed)?;
-        let backing = match &claim.mounted {
-            Some(Err(error)) => OutBacking {
-                kind: "directory".into(),
-                reason: format!("the host does not let us mount a tmpfs ({error})"),
-                maker: "launcher".into(),
-            },
-            _ => OutBacking {
-                kind: "tmpfs".into(),
-                reason: format!(
-                    "noexec,nosuid,nodev,size={},nr_inodes={}",
-                    limits.out_bytes, limits.out_files
-                ),
-                maker: "launcher".into(),
-            },
-        };
-        let input = fill(claim.folder()).map_err(failed)?;
-        Ok(Self {
-            janitor,
-            claim,
-            input,
-            backing,
-        })
-    }
-
-    /// The directory that holds both.
-    pub fn base(&self) -> &Path {
-        self.claim.folder.path()
-    }
-
-    /// The same, held.
-    pub fn folder(&self) -> &Folder {
-        &self.claim.folder
-    }
-
-    /// The host's side of /in, held.
-    pub fn input_folder(&self) -> &Folder {
-        &self.input
-    }
-
-    /// The host's side of /in.
-    pub fn input(&self) -> PathBuf {
-        self.base().join(INPUT)
-    }
-
-    /// The host's side of /out.
-    pub fn output(&self) -> PathBuf {
-        self.base().join(OUTPUT)
-    }
-
-    /// What stands behind /out.
-    pub fn backing(&self) -> &OutBacking {
-        &self.backing
-    }
-
-    /// The container runs and holds the file system: ours can go. A plain
-    /// directory has to stay until the end.
-    pub fn release(&mut self) {
-        if self.claim.is_mounted() && !self.claim.gone {
-            self.claim.remove();
-            self.janitor.gone(self.base());
-        }
-    }
-}
-
-impl Drop for Scratch<'_> {
-    fn drop(&mut self) {
-        if !self.claim.gone {
-            self.claim.remove();
-            self.janitor.gone(self.base());
-        }
-    }
-}
-
-const INPUT: &str = "in";
-const OUTPUT: &str = "out";
-
-/// Makes both directories and the file that the probes try to change; gives the one for
-/// /in. They are open to everybody as far as modes are concerned, and lie where nobody
-/// else gets.
-fn fill(base: &Folder) -> io::Result<Folder> {
-    let [input, output] = [base.make(INPUT)?, base.make(OUTPUT)?];
-    let text = b"The probes try to change this file.\n";
-    let target = input.write("tki-probe-target", text, 0o666)?;
-    for made in [target.as_fd(), input.as_fd(), output.as_fd()] {
-        give_to_sandbox(made);
-    }
-    input.set_mode(0o777)?;
-    output.set_mode(0o777)?;
-    Ok(input)
-}
-
-/// Gives a file to the user of the sandbox. Without root the open modes have to do.
-fn give_to_sandbox(file: impl AsFd) {
-    let mut ids = USER.split(':').filter_map(|id| id.parse().ok());
-    if let (Some(uid), Some(gid)) = (ids.next(), ids.next()) {
-        let _ = fchown(file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
-    }
-}
-
-fn mount_tmpfs(base: &Path, limits: &Limits) -> rustix::io::Result<()> {
-    let Memory { bytes, files } = limits.out();
-    let options = CString::new(format!("size={bytes},nr_inodes={files},mode=0700"))
-        .map_err(|_| rustix::io::Errno::INVAL)?;
-    let flags = MountFlags::NOEXEC | MountFlags::NOSUID | MountFlags::NODEV;
-    mount("tki-attest", base, "tmpfs", flags, Some(options.as_c_str()))
 }
 
 /// Removes a directory of ours, or what is mounted there.
@@ -317,7 +179,7 @@ fn is_abandoned(parent: &Folder, name: &OsStr) -> io::Result<bool> {
 
 fn is_old_and_empty(folder: &Folder) -> bool {
     const LONG_AGO: u64 = 600;
-    let now = crate::clock::now();
+    let now = clock::now();
     let old = folder.stat().is_ok_and(|found| {
         u64::try_from(found.st_mtime).is_ok_and(|then| now.saturating_sub(then) > LONG_AGO)
     });
@@ -338,5 +200,5 @@ pub fn remove(base: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[path = "scratch_tests.rs"]
-mod tests;
+#[path = "claim_tests.rs"]
+pub(super) mod tests;

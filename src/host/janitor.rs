@@ -3,8 +3,8 @@
 //! the tool can no longer: directories and mounts on the host, and containers
 //! that were created and perhaps never started.
 
-use crate::attest::scratch;
 use crate::failure::Failure;
+use crate::host::claim;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
@@ -159,7 +159,7 @@ pub fn main(tidy: impl Fn(&str) -> bool) -> ExitCode {
     // A container that is about to start and misses its directory fails to.
     for place in places {
         // Nobody is left who could be told.
-        let _ = scratch::remove(&place);
+        let _ = claim::remove(&place);
     }
     let (started, mut slowest) = (Instant::now(), Duration::ZERO);
     loop {

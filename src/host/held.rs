@@ -5,8 +5,8 @@
 //! only say where to look. Whose a process is follows from what the kernel alone
 //! writes: the file that it executes, its user ids, its namespaces.
 
-use crate::engine::process::wait_for;
 use crate::files::read_bounded;
+use crate::host::process::wait_for;
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 use std::fs::Metadata;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -3,10 +3,9 @@
 //! named by the engine and held like any other; it counts if it executes a program that is
 //! known to run a kernel, in the container's control group.
 
-use crate::attest::first::Marks;
-use crate::attest::outside::bounded;
-use crate::engine::Configured;
-use crate::engine::held::Held;
+use crate::host::first::{Marks, Named, is_in};
+use crate::host::held::Held;
+use crate::host::proc::bounded;
 use rustix::process::Pid;
 use std::fs;
 use std::path::PathBuf;
@@ -28,8 +27,8 @@ pub struct Sentry {
 
 impl Sentry {
     /// The process that the engine names, if it runs a kernel for this very container.
-    pub fn find(configured: &Configured, marks: &Marks) -> Option<Self> {
-        let process = Held::of(Pid::from_raw(configured.pid?)?)?;
+    pub fn find(named: Named, marks: &Marks) -> Option<Self> {
+        let process = Held::of(Pid::from_raw(named.pid?)?)?;
         let folder = process.folder();
         let executable = fs::read_link(folder.join("exe")).unwrap_or_default();
         let line = bounded(&folder.join("cmdline"), MOST_COMMAND).ok()?;
@@ -41,9 +40,9 @@ impl Sentry {
         };
         let runs = kernel::of_process(&sentry.executable, &sentry.command);
         let is_its = match marks.has_groups() {
-            true => crate::attest::first::is_in(&membership, &configured.group),
+            true => is_in(&membership, named.group),
             // Then only its own words tell whose it is.
-            false => sentry.command.contains(&configured.group),
+            false => sentry.command.iter().any(|word| word == named.group),
         };
         (runs.is_some_and(KernelKind::is_own) && is_its && sentry.is_there()).then_some(sentry)
     }

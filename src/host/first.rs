@@ -2,10 +2,9 @@
 //! little: the engine may be another machine's, or lie. So the process is held first, and
 //! then this host's kernel must show that it is the container's.
 
-use crate::attest::sides::Sides;
-use crate::engine::Configured;
-use crate::engine::contract::INSPECTOR;
-use crate::engine::held::{Held, is_same};
+use crate::described::names::INSPECTOR;
+use crate::host::held::{Held, is_same};
+use crate::host::process::wait_for;
 use rustix::process::Pid;
 use std::fmt;
 use std::fs::{self, File};
@@ -26,17 +25,11 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Of a container with these sides, on an engine that cannot set these limits.
-    pub fn new(sides: &Sides, lacks: &[&str]) -> Self {
+    /// Of a container that sees this as /in, on an engine that cannot set these limits.
+    pub fn new(input: Input, lacks: &[&str]) -> Self {
         let limits = ["pids", "memory", "cpu"];
         Self {
-            input: match sides.scratch() {
-                None => Input::Volume(sides.name().into_owned()),
-                Some(scratch) => match fs::metadata(scratch.input()) {
-                    Ok(found) => Input::Directory(found.dev(), found.ino()),
-                    Err(_) => Input::Unknown,
-                },
-            },
+            input,
             has_groups: !limits.iter().all(|limit| lacks.contains(limit)),
         }
     }
@@ -45,6 +38,15 @@ impl Marks {
     pub fn has_groups(&self) -> bool {
         self.has_groups
     }
+}
+
+/// What an engine says of a container's first process.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// Its number, if the engine tells it.
+    pub pid: Option<i32>,
+    /// What the container's control groups are called, where the engine makes any.
+    pub group: &'a str,
 }
 
 /// What a container of ours sees as /in.
@@ -59,6 +61,14 @@ pub enum Input {
 }
 
 impl Input {
+    /// This directory of the host.
+    pub fn directory(path: &Path) -> Self {
+        match fs::metadata(path) {
+            Ok(found) => Self::Directory(found.dev(), found.ino()),
+            Err(_) => Self::Unknown,
+        }
+    }
+
     /// Reads what [`fmt::Display`] writes.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(name) = text.strip_prefix("volume ") {
@@ -90,9 +100,9 @@ pub struct First {
 impl First {
     /// The process that the engine names, if this host's kernel shows that it is the
     /// container's; otherwise why it is not taken for it.
-    pub fn find(configured: &Configured, marks: &Marks) -> std::result::Result<Self, String> {
+    pub fn find(named: Named, marks: &Marks) -> std::result::Result<Self, String> {
         const NOT_HERE: &str = "the container's process is not one of this host's";
-        let pid = configured.pid.and_then(Pid::from_raw);
+        let pid = named.pid.and_then(Pid::from_raw);
         let pid = pid.ok_or("the engine does not tell the container's process id")?;
         let process = Held::of(pid).ok_or(NOT_HERE)?;
         let first = Self {
@@ -104,7 +114,7 @@ impl First {
             return Err(NOT_HERE.into());
         }
         let membership = read("cgroup").map_err(|error| format!("cgroup: {error}"))?;
-        if marks.has_groups && !is_in(&membership, &configured.group) {
+        if marks.has_groups && !is_in(&membership, named.group) {
             return Err(format!(
                 "process {} is in no control group of the container's",
                 first.process.pid()
@@ -129,7 +139,7 @@ impl First {
         let process = process.ok_or_else(gone)?;
         // Both are the same process if the one that was held first has not ended.
         let first = Self { process, input };
-        match crate::engine::process::wait_for(held, Instant::now()) {
+        match wait_for(held, Instant::now()) {
             true => Err(gone()),
             false => Ok(first),
         }

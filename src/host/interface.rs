@@ -2,7 +2,7 @@
 //! that must see one, put there from the host. What it is, and the requests that make
 //! it, is in `tki_evidence::netlink`.
 
-use crate::attest::first::First;
+use crate::host::first::First;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socket_with};

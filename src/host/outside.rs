@@ -2,17 +2,15 @@
 //! what the kernel says about the container's first process. Some of it the kernel shows to
 //! root alone, or to the user whose engine it is. For others that is absent, and said to be.
 
-use crate::attest::first::{First, Marks};
-use crate::attest::sentry::Sentry;
-use crate::attest::visitor;
-use crate::engine::{Configured, group_limits};
+use crate::host::first::{First, Marks, Named};
+use crate::host::groups::group_limits;
+use crate::host::proc::{bounded, descriptors, namespaces};
+use crate::host::sentry::Sentry;
+use crate::host::visitor;
 use std::fs;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use tki_evidence::evidence::{OutsideFacts, SentryFacts};
-
-/// Kinds of namespaces.
-const KINDS: &[&str] = &["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
 
 /// What the host saw of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +35,11 @@ impl View {
 
 /// The process behind the container that the engine names: what the host sees of it, or why
 /// it could not look.
-pub fn view(configured: &Configured, marks: &Marks) -> Result<View, String> {
-    match First::find(configured, marks) {
+pub fn view(named: Named, marks: &Marks) -> Result<View, String> {
+    match First::find(named, marks) {
         Ok(first) => look(&first).map(View::First),
         // Where the kernel is not the host's, another process is in its place.
-        Err(why) => match Sentry::find(configured, marks) {
+        Err(why) => match Sentry::find(named, marks) {
             Some(sentry) => look_at_sentry(&sentry).map(View::Sentry),
             None => Err(why),
         },
@@ -78,18 +76,6 @@ fn look_at_sentry(sentry: &Sentry) -> Result<SentryFacts, String> {
 
 /// The longest text about a process that is kept.
 const MOST_TEXT: u64 = 256 * 1024;
-
-/// A text about a process, which may be as long as that process likes.
-pub fn bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    fs::File::open(path)?
-        .take(most + 1)
-        .read_to_end(&mut text)?;
-    match text.len() as u64 > most {
-        true => Err(io::Error::other("too long")),
-        false => Ok(text),
-    }
-}
 
 /// What the host saw, or why it could not look.
 fn look(first: &First) -> Result<OutsideFacts, String> {
@@ -153,46 +139,6 @@ pub fn own_namespaces() -> Vec<String> {
     namespaces(Path::new("/proc/self")).unwrap_or_default()
 }
 
-fn namespaces(proc: &Path) -> io::Result<Vec<String>> {
-    let links = KINDS.iter().filter_map(|kind| {
-        let path = proc.join("ns").join(kind);
-        match fs::read_link(&path) {
-            Ok(target) => Some(Ok(target.to_string_lossy().into_owned())),
-            // Older kernels lack some kinds.
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => Some(Err(error)),
-        }
-    });
-    links.collect()
-}
-
-/// What a process holds open, in one line.
-pub fn descriptors(proc: &Path) -> io::Result<String> {
-    let mut found: Vec<(u32, String)> = Vec::new();
-    for entry in fs::read_dir(proc.join("fd"))?.flatten() {
-        let number = entry
-            .file_name()
-            .to_string_lossy()
-            .parse()
-            .unwrap_or(u32::MAX);
-        let target = match fs::read_link(entry.path()) {
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(error),
-            target => target.unwrap_or_default(),
-        };
-        let target = target.to_string_lossy();
-        let kind = target.split(':').next().unwrap_or_default();
-        let kind = if kind.starts_with('/') {
-            &*target
-        } else {
-            kind
-        };
-        found.push((number, format!("{number}={kind}")));
-    }
-    found.sort();
-    let words: Vec<String> = found.into_iter().map(|(_, word)| word).collect();
-    Ok(words.join(","))
-}
-
 /// Limits of the process's cgroup, under the names that the engine's own
 /// settings have. A limit that cannot be read is left out.
 fn cgroup_limits(membership: &str) -> Vec<String> {
@@ -247,12 +193,5 @@ mod tests {
         let refused = root.had::<String>(refused(), "namespaces");
         assert!(refused.unwrap_err().starts_with("namespaces: "));
         assert!(user.absent.is_empty() && root.absent.is_empty());
-    }
-
-    #[test]
-    fn one_sees_what_is_ones_own() {
-        let own = Path::new("/proc/self");
-        assert!(namespaces(own).unwrap().len() > 5);
-        assert!(descriptors(own).unwrap().contains("0="));
     }
 }

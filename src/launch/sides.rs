@@ -2,11 +2,13 @@
 //! nothing of it is a path of this host and nobody needs a right here. An engine without
 //! volumes binds directories that [`Scratch`] makes.
 
-use crate::attest::janitor::Janitor;
-use crate::attest::scratch::{self, Claim, Scratch};
-use crate::engine::contract::NAME_PREFIX;
+use crate::described::names::NAME_PREFIX;
 use crate::failure::Failure;
-use crate::sandbox::profile::Limits;
+use crate::host::claim::{self, Claim};
+use crate::host::first::{Input, Marks};
+use crate::host::janitor::Janitor;
+use crate::host::scratch::Scratch;
+use crate::sandbox::profile::{Limits, USER};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use tki_evidence::evidence::OutBacking;
@@ -69,14 +71,13 @@ impl<'a> Sides<'a> {
                 name, input, limits, maker, janitor,
             )));
         };
-        let mut scratch = Scratch::new(name, limits, janitor)?;
-        scratch.backing.maker = maker.name();
-        if !why.is_empty() && scratch.backing.kind != "tmpfs" {
+        let scratch = Scratch::new(name, limits.out(), USER, &maker.name(), janitor)?;
+        if !why.is_empty() && scratch.backing().kind != "tmpfs" {
             return Err(Failure::blocked(
                 "scratch.no-right",
                 format!(
                     "the engine makes no volumes ({why}), and {}",
-                    scratch.backing.reason
+                    scratch.backing().reason
                 ),
                 "run as root on the engine's own host (`sudo tki-attest run …`), or let the \
                  engine make volumes of its local driver",
@@ -148,6 +149,16 @@ impl<'a> Sides<'a> {
         }
     }
 
+    /// By what the host knows the first process of a container with these sides, on an
+    /// engine that cannot set these limits.
+    pub fn marks(&self, lacks: &[&str]) -> Marks {
+        let input = match self {
+            Self::Host(scratch) => Input::directory(&scratch.input()),
+            Self::Engine(volumes) => Input::Volume(volumes.input.clone()),
+        };
+        Marks::new(input, lacks)
+    }
+
     /// The container runs and holds its file systems: what the host has of them can go.
     pub fn release(&mut self) {
         if let Self::Host(scratch) = self {
@@ -175,7 +186,7 @@ impl<'a> Volumes<'a> {
     }
 
     fn path(&self) -> PathBuf {
-        scratch::beside(&format!("{}-gate", self.name))
+        claim::beside(&format!("{}-gate", self.name))
     }
 
     fn folder(&mut self) -> std::io::Result<&crate::files::Folder> {
@@ -184,7 +195,7 @@ impl<'a> Volumes<'a> {
             None => {
                 let path = self.path();
                 self.janitor.make(&path);
-                scratch::claim(&path)?
+                claim::claim(&path)?
             }
         };
         Ok(self.beside.insert(claim).folder())

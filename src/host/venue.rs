@@ -1,10 +1,9 @@
 //! What can be seen of the venue, and whether it fits the claim. All of it is
 //! this tool's own word.
 
-use crate::attest::whereabouts::Whereabouts;
-use crate::engine::EngineFacts;
 use crate::failure::Failure;
 use crate::files::read_bounded;
+use crate::host::system::operating_system;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::path::Path;
@@ -35,22 +34,6 @@ const MOST: u64 = 64 * 1024;
 
 /// The most bytes of a file of rules.
 const MOST_RULES: u64 = 256 * 1024;
-
-/// Looks at the engine's host: at what the engine says, and, if it is this one, at what can
-/// be seen here. What is true of this host is not said of another.
-pub fn observe(engine: &EngineFacts, whereabouts: &Whereabouts) -> VenueFacts {
-    let runtime = &engine.runtime;
-    let seen = match whereabouts {
-        Whereabouts::Here => observe_host(),
-        Whereabouts::Elsewhere { at, .. } => unseen(at),
-    };
-    VenueFacts {
-        operating_system: engine.operating_system.clone(),
-        host_name: engine.host_name.clone(),
-        engine: format!("{} {}", runtime.engine, runtime.engine_version),
-        ..seen
-    }
-}
 
 /// What is seen from here of another host, which is at `at`.
 pub fn unseen(at: &str) -> VenueFacts {
@@ -93,7 +76,7 @@ pub fn observe_host() -> VenueFacts {
     let kernel = text(system.release());
     VenueFacts {
         tier: "self-reported".into(),
-        operating_system: crate::engine::operating_system(),
+        operating_system: operating_system(),
         host_name: text(system.nodename()),
         ci_variables: ci_variables(),
         machine_id_hmac: machine_id_hmac(&line("/etc/machine-id")),
