@@ -10,7 +10,7 @@
 //! way to it. Should this tool be killed, the kernel ends the `ssh` too.
 
 use crate::engine::api::address::Target;
-use crate::engine::api::dial::Fault;
+use crate::engine::api::fault::Fault;
 use crate::engine::api::login::Login;
 use crate::engine::error::EngineError;
 use crate::files::Stage;
