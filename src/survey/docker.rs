@@ -4,9 +4,9 @@
 use crate::files::read_bounded;
 use crate::host::venue;
 use crate::survey::call::Call;
+use crate::survey::context::Context;
 use crate::survey::engine_api::{Created, Look, look};
 use crate::survey::http::Address;
-use crate::survey::inventory::Context;
 use crate::survey::redact::Redactor;
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::{Path, PathBuf};

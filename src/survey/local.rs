@@ -3,7 +3,7 @@
 //! which leaves nothing behind.
 
 use crate::survey::call::Call;
-use crate::survey::inventory::Context;
+use crate::survey::context::Context;
 use crate::survey::program::{self, ProgramError, find, run};
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::Path;

@@ -3,10 +3,10 @@
 
 use crate::engine::podman::Place;
 use crate::survey::call::Call;
+use crate::survey::context::Context;
 use crate::survey::docker::describe;
 use crate::survey::engine_api::look;
 use crate::survey::http::Address;
-use crate::survey::inventory::Context;
 use crate::survey::local::program_version;
 use crate::survey::program::find;
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};

@@ -2,8 +2,8 @@
 //! they are and for nothing else: a container is only ever made on this host.
 
 use crate::survey::call::Call;
+use crate::survey::context::Context;
 use crate::survey::docker::ELSEWHERE;
-use crate::survey::inventory::Context;
 use crate::survey::program::{ProgramError, run};
 use crate::survey::redact::Redactor;
 use crate::survey::surface::{Can, Decision, Surface};

@@ -1,11 +1,11 @@
 //! A program as a route. It may do anything, so it is started only if that is
 //! permitted.
 
-use super::form::CommandRoute;
+use super::kinds::CommandRoute;
 use super::result::Finding;
 use crate::deadline::Deadline;
-use crate::survey::call::Told;
 use crate::survey::program::run;
+use crate::survey::told::Told;
 use rustix::fs::{Access, access};
 use std::process::Command;
 

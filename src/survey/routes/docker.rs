@@ -1,6 +1,6 @@
 //! A container engine as a route.
 
-use super::form::{Ability, DockerRoute};
+use super::kinds::{Ability, DockerRoute};
 use super::result::Finding;
 use crate::deadline::Deadline;
 use crate::image::Image;

@@ -1,6 +1,6 @@
 //! A directory: a probe file is written, read back and removed.
 
-use super::form::{Ability, FileRoute};
+use super::kinds::{Ability, FileRoute};
 use super::result::Finding;
 use crate::deadline::Deadline;
 use crate::files::read_bounded;

@@ -1,11 +1,11 @@
 //! One request to a host that the file lists. There is no TLS here: what needs
 //! it is reached through a forwarder of the user's on the loopback interface.
 
-use super::form::HttpRoute;
+use super::kinds::HttpRoute;
 use super::result::Finding;
 use crate::deadline::Deadline;
-use crate::survey::call::Told;
 use crate::survey::http::{Address, Request, exchange};
+use crate::survey::told::Told;
 
 /// The most bytes of an answer that are kept.
 const MOST: usize = 64 * 1024;

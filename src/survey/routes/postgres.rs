@@ -2,14 +2,14 @@
 //! read-only transaction; tables and functions are made only if that is
 //! permitted, in transactions that are rolled back. There is no TLS here.
 
-use super::form::{Ability, PostgresRoute};
+use super::kinds::{Ability, PostgresRoute};
 use super::result::Finding;
 use super::socket::SocketFolder;
 use crate::deadline::{Deadline, Stopped, TICK};
 use crate::random::random_hex;
-use crate::survey::call::Told;
 use crate::survey::http::resolve;
 use crate::survey::surface::Answer;
+use crate::survey::told::Told;
 use std::fmt::Write as _;
 use std::path::Path;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};

@@ -1,6 +1,7 @@
 //! Every route at the same time, the questions, the verdict.
 
-use super::form::{Route, Routes};
+use super::form::Routes;
+use super::kinds::Route;
 use super::questions::{self, Question};
 use super::result::{Finding, Permit, RouteResult};
 use super::{command, docker, file, http, postgres};
