@@ -4,7 +4,7 @@
 //! The code is laid out along the data flow: a Dockerfile becomes an image ([`image`]), a
 //! profile becomes a container ([`sandbox`], [`engine`], [`launch`]), an observation becomes
 //! evidence ([`attest`]), evidence becomes a decision ([`verify`]), a decision becomes a report
-//! ([`report`]). No stage reaches back. [`host`] is what is
+//! ([`report`]). No stage reaches back, and a test says so (`src/walls`). [`host`] is what is
 //! read from this host or done to it. [`described`] reads what an engine says of a container, for
 //! the run and for the verifier alike. [`trust`] signs and says whose signatures count,
 //! [`diff`] compares two evidences.
@@ -32,3 +32,5 @@ pub mod state;
 pub mod survey;
 pub mod trust;
 pub mod verify;
+#[cfg(test)]
+mod walls;
