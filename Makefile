@@ -85,9 +85,11 @@ release:
 	cp target/$(TARGET)/release/tki-attest dist/tki-attest
 	cd dist && sha256sum tki-attest > tki-attest.sha256
 
-# Write the JSON Schemas and the table of fields again after a change of the types.
+# Write the JSON Schemas and the table of fields again after a change of the types, and the
+# table of imports in ARCHITECTURE.md after a change of src/walls/rules.rs.
 schema:
 	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-evidence --features std -- schema fields
+	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-attest --lib -- walls::tests::the_table_is_the_one_that_is_printed
 
 clean:
 	cargo clean

@@ -2,19 +2,21 @@
 
 use crate::engine::api::endpoint::Wanted;
 use crate::engine::api::tls::Files;
-use crate::engine::contract::LONGEST_RUN;
 use crate::engine::gate::GateChoice;
 use crate::report::table::ColorChoice;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use values::seconds;
 
 mod survey;
 mod trust;
+mod values;
 
 pub use survey::*;
 pub use trust::*;
+pub use values::*;
 
 /// Prove, with evidence another party can check, that a sandbox denies by default.
 #[derive(Debug, Parser)]
@@ -145,15 +147,6 @@ pub enum Command {
     Clean(CleanArgs),
 }
 
-/// How a result is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    Text,
-    /// For programs; on standard output, everything else on standard error.
-    Json,
-}
-
 /// Where the image comes from.
 #[derive(Debug, Args)]
 pub struct ImageSource {
@@ -266,68 +259,6 @@ impl HostArgs {
         });
         given.collect()
     }
-}
-
-/// Engines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EngineName {
-    /// The first that can be used: Docker, Podman, embedded, bwrap.
-    Auto,
-    /// Docker Engine.
-    Docker,
-    /// Podman, through its service; one is started if none runs.
-    Podman,
-    /// The engine built into this tool; needs nothing installed.
-    Embedded,
-    /// bubblewrap.
-    Bwrap,
-    /// Every engine that can be used, one after the other (`run` only).
-    All,
-}
-
-impl EngineName {
-    /// The name on the command line and in evidence.
-    pub fn name(self) -> &'static str {
-        match self {
-            EngineName::Auto => "auto",
-            EngineName::Docker => "docker",
-            EngineName::Podman => "podman",
-            EngineName::Embedded => "embedded",
-            EngineName::Bwrap => "bwrap",
-            EngineName::All => "all",
-        }
-    }
-}
-
-/// Venues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Venue {
-    /// A throwaway container on the VPS engine: approved.
-    Vps,
-    /// A deny-by-default CI runner: approved.
-    Ci,
-    /// A developer's machine: never B4′ evidence.
-    Dev,
-}
-
-impl Venue {
-    /// The name used in evidence.
-    pub fn name(self) -> &'static str {
-        match self {
-            Venue::Vps => "vps",
-            Venue::Ci => "ci",
-            Venue::Dev => "dev",
-        }
-    }
-}
-
-/// Control runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Controls {
-    /// No control runs.
-    None,
-    /// Every control, none of which opens a way out.
-    Safe,
 }
 
 /// Arguments of `run`.
@@ -480,13 +411,6 @@ pub struct CleanArgs {
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(seconds @ 1..=LONGEST_RUN) => Ok(Duration::from_secs(seconds)),
-        _ => Err(format!("a number of seconds between 1 and {LONGEST_RUN}")),
-    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,6 @@
 //! into a [`Failure`] at the edge, where the exit code is decided.
 
 use crate::exit::Exit;
-use crate::report::table::Paint;
-use std::io::Write;
-use tki_text::printable;
 
 /// A failure ready to be shown to a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,24 +40,6 @@ impl Failure {
             message,
             "this is a bug in tki-attest: please report it with the command line",
         )
-    }
-
-    /// Says it on standard error.
-    pub fn print(&self, paint: Paint) {
-        // A message may quote a file's name or content: its lines stay, its
-        // escapes do not.
-        let harmless = |message: &str| {
-            let lines = message.lines().map(|line| printable(line, 4000));
-            lines.collect::<Vec<String>>().join("\n")
-        };
-        let _ = writeln!(
-            std::io::stderr(),
-            "{} [{}] {}\n  next: {}",
-            paint.bad("tki-attest:"),
-            self.code,
-            harmless(&self.message),
-            harmless(&self.next)
-        );
     }
 
     /// A failure with an explicit exit code.

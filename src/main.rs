@@ -2,12 +2,12 @@
 
 use clap::Parser;
 use std::process::ExitCode;
-use tki_attest::attest::{janitor, visitor};
 use tki_attest::cli::Cli;
 use tki_attest::commands;
 use tki_attest::engine::local::keeper;
 use tki_attest::exit::Exit;
-use tki_attest::report::table::Paint;
+use tki_attest::host::{janitor, visitor};
+use tki_attest::report::{self, table::Paint};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_panic));
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     match commands::execute(cli) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            failure.print(paint);
+            report::failure::print(&failure, paint);
             failure.exit.into()
         }
     }

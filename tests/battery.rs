@@ -179,7 +179,7 @@ fn the_interface_gets_its_address_whatever_its_number() {
         ]);
     }
     let namespace = fs::File::open(format!("/proc/{pid}/ns/net")).unwrap();
-    tki_attest::attest::interface::add_to(namespace).unwrap();
+    tki_attest::host::interface::add_to(namespace).unwrap();
     let addresses = inside(&["-o", "-4", "address"]);
     let ours: Vec<&str> = addresses
         .lines()

@@ -6,8 +6,9 @@ use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use tki_attest::survey::http::Address;
 use tki_attest::survey::redact::Redactor;
-use tki_attest::survey::routes::form::{Route, Routes};
+use tki_attest::survey::routes::form::Routes;
 use tki_attest::survey::routes::http::Target;
+use tki_attest::survey::routes::kinds::Route;
 
 #[derive(Arbitrary, Debug)]
 struct Input {

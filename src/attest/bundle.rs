@@ -1,12 +1,12 @@
 //! What was recorded → evidence and artifacts, derived, stamped, written whole.
 
-use crate::attest::container::Outcome;
 use crate::attest::controls::ControlOutcome;
+use crate::attest::job::Outcome;
 use crate::attest::neighbour::Known;
-use crate::attest::outside::View;
 use crate::clock;
 use crate::failure::Failure;
 use crate::files::{self, Folder, Stage};
+use crate::host::outside::View;
 use crate::sandbox::seccomp::Seccomp;
 use crate::trust::envelope_file;
 use std::collections::BTreeMap;

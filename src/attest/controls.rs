@@ -1,8 +1,10 @@
 //! Runs the controls, a few at a time.
 
-use crate::attest::container::{self, Job, Outcome};
+use crate::attest::container;
+use crate::attest::job::{Job, Outcome};
 use crate::attest::neighbour::{self, Beside};
-use crate::attest::run::{Connect, time_left};
+use crate::engine::Connect;
+use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use crate::failure::Failure;
 use std::sync::Mutex;
@@ -111,7 +113,7 @@ fn run_one(
     };
     time_left(job.deadline, "the controls")
         .map_err(Failure::from)
-        .and_then(|_| container::run(engine, &job, None))
+        .and_then(|_| container::run(engine, &job, &mut ()))
         .map_err(|failure| Failure {
             message: format!("control {}: {}", control.name, failure.message),
             ..failure

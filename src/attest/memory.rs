@@ -1,8 +1,8 @@
 //! Whether an exec gate is worth trying, from what runs before have seen.
 
+use crate::attest::events::{Event, Listener};
 use crate::engine::EngineFacts;
 use crate::engine::gate::GateChoice;
-use crate::report::progress::Progress;
 use crate::state::{Key, Refusal, State};
 use tki_evidence::remembered;
 
@@ -51,7 +51,7 @@ impl<'a> Memory<'a> {
         by: Option<&Key>,
         gate: GateChoice,
         now: u64,
-        progress: &mut Progress,
+        events: &mut dyn Listener,
     ) -> Option<String> {
         let (Self::Used(state), Some(by), GateChoice::Auto) = (self, by, gate) else {
             return None;
@@ -59,7 +59,7 @@ impl<'a> Memory<'a> {
         match state.refusal(by, now) {
             Ok(refusal) => refusal.map(|one| remembered::reason(&one.said, one.when)),
             Err(why) => {
-                progress.note(&why);
+                events.hear(Event::Note(&why));
                 None
             }
         }
@@ -67,7 +67,7 @@ impl<'a> Memory<'a> {
 
     /// Remembers what this run has seen: a refusal, or that there is none any more. What
     /// cannot be remembered is no failure.
-    pub fn keep(self, by: Option<&Key>, seen: Seen, now: u64, progress: &mut Progress) {
+    pub fn keep(self, by: Option<&Key>, seen: Seen, now: u64, events: &mut dyn Listener) {
         let (Some(state), Some(by)) = (self.state(), by) else {
             return;
         };
@@ -80,9 +80,9 @@ impl<'a> Memory<'a> {
             Seen::Refused(_) | Seen::Nothing => Ok(()),
         };
         if let Err(error) = kept {
-            progress.note(&format!(
+            events.hear(Event::Note(&format!(
                 "whether the engine takes an exec gate is not remembered: {error}"
-            ));
+            )));
         }
     }
 
@@ -105,7 +105,6 @@ fn is_about_the_gate(said: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::table::{ColorChoice, Paint};
 
     #[test]
     fn a_refusal_is_remembered_until_the_gate_stands() {
@@ -121,11 +120,9 @@ mod tests {
             oci_runtime_commit: String::new(),
             tool_version: "1".into(),
         };
-        let mut progress = Progress::new(true, Paint::stderr(ColorChoice::Never));
         let (used, renewed) = (Memory::Used(&state), Memory::Renewed(&state));
-        let mut told = |memory: Memory, gate| memory.recall(Some(&by), gate, 2, &mut progress);
-        let mut quiet = Progress::new(true, Paint::stderr(ColorChoice::Never));
-        let mut keep = |memory: Memory, seen| memory.keep(Some(&by), seen, 1, &mut quiet);
+        let told = |memory: Memory, gate| memory.recall(Some(&by), gate, 2, &mut ());
+        let keep = |memory: Memory, seen| memory.keep(Some(&by), seen, 1, &mut ());
         for seen in [Seen::Nothing, Seen::Stood, Seen::Refused("no space")] {
             keep(used, seen);
             assert_eq!(told(used, GateChoice::Auto), None);

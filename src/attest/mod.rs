@@ -1,27 +1,19 @@
-//! A run. [`run`] leads it; [`sides`], [`scratch`] and [`canary`] prepare what lies
-//! outside; [`container`] launches one container and talks with its inspector, for the
-//! run itself and for each of the [`controls`], some of which need a [`neighbour`];
-//! [`outside`] is the host's own
-//! look at it, for which it may need a [`visitor`], or at the [`sentry`] that runs its kernel,
-//! of which a [`scout`] tells beforehand; [`venue`] looks at the host;
-//! [`bundle`] writes everything down. [`memory`] spares the next run what this one has
-//! tried in vain. [`janitor`] is there should the tool be killed in the middle.
+//! A run. [`run`] leads it and tells what happens ([`events`]); [`job`] is what is launched,
+//! for the run itself and for each of the [`controls`], [`relax`] what a control takes away,
+//! [`container`] the launch and [`conversation`] the talk with the inspector. Some controls
+//! need a [`neighbour`], and a kernel that is not known a [`scout`] beforehand.
+//! [`whereabouts`] tells whether the engine is on this host. [`bundle`] writes everything
+//! down. [`memory`] spares the next run what this one has tried in vain.
 
 pub mod bundle;
-pub mod canary;
 pub mod container;
 pub mod controls;
-pub mod first;
-pub mod interface;
-pub mod janitor;
+pub mod conversation;
+pub mod events;
+pub mod job;
 pub mod memory;
 pub mod neighbour;
-pub mod outside;
+pub mod relax;
 pub mod run;
 pub mod scout;
-pub mod scratch;
-pub mod sentry;
-pub mod sides;
-pub mod venue;
-pub mod visitor;
 pub mod whereabouts;

@@ -4,13 +4,15 @@
 //! there. No boundary of the host is open to it: it has no network, and a capability
 //! over its own namespace alone.
 
-use crate::attest::container::{self, Job};
-use crate::attest::run::Connect;
-use crate::attest::scratch;
-use crate::attest::sides::{Maker, Sides};
+use crate::attest::conversation::misspoken;
+use crate::attest::job::{FILLED, Job};
+use crate::engine::Connect;
 use crate::engine::contract::{Extras, Volume};
 use crate::engine::{Engine, Launch};
 use crate::failure::Failure;
+use crate::host::claim;
+use crate::launch::container::ended_early;
+use crate::launch::sides::{Maker, Sides};
 use crate::sandbox::settings::{self, do_without};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, OnceLock};
@@ -26,9 +28,6 @@ const NAME: &str = "neighbour";
 /// The lines that it says: its greeting, and its namespaces.
 const LINES: usize = 2;
 
-/// The controls whose /in it fills: with a socket, and with a set-user-id file.
-const FILLED: [&str; 2] = ["engine-socket", "suid-file"];
-
 /// Relaxations that it has to do with.
 const RELAXATIONS: [Relaxation; 5] = [
     Relaxation::Interface,
@@ -42,11 +41,6 @@ const RELAXATIONS: [Relaxation; 5] = [
 pub fn is_needed_by(control: &Control, maker: &Maker) -> bool {
     let concerned = |relaxation| RELAXATIONS.contains(relaxation);
     *maker == Maker::Engine && control.relaxations.iter().any(concerned)
-}
-
-/// It fills the /in of this control, on an engine that makes volumes.
-pub fn fills(control: &str) -> bool {
-    FILLED.contains(&control)
 }
 
 /// What is known of it once all is there.
@@ -161,7 +155,7 @@ fn launch_and_keep(
     for _ in 0..LINES {
         let Some(line) = session.receive()? else {
             let when = "before it was ready";
-            return Err(container::ended_early(session.as_mut(), when));
+            return Err(ended_early(session.as_mut(), when));
         };
         words.extend_from_slice(&line);
         words.push(b'\n');
@@ -172,7 +166,7 @@ fn launch_and_keep(
         }
     }
     let namespaces = namespaces.ok_or_else(missing)?;
-    let namespaces = namespaces.map_err(|error| container::misspoken(&error))?;
+    let namespaces = namespaces.map_err(|error| misspoken(&error))?;
     let _ = known.set(Some(Known {
         id: session.configured()?.group,
         namespaces,
@@ -229,7 +223,7 @@ fn launch(template: &Job) -> Result<Launch, Failure> {
                 goes_along: true,
             })
             .into(),
-        folder: scratch::beside(&name),
+        folder: claim::beside(&name),
         runtime: template.runtime.map(str::to_owned),
         gate: false,
         extras: Extras::default(),

@@ -1,39 +1,41 @@
 //! One run: the engine, the image, the container, its controls, the record.
 
 use crate::attest::bundle::{Bundle, Recorded};
-use crate::attest::canary::Canaries;
-use crate::attest::container::{self, Job, Outcome};
-use crate::attest::janitor::Janitor;
+use crate::attest::container;
+use crate::attest::events::{Event, Listener, Stage};
+use crate::attest::job::{Job, Outcome};
 use crate::attest::memory::{self, Memory, Seen};
 use crate::attest::neighbour::{self, Beside};
-use crate::attest::sides::Maker;
-use crate::attest::venue::Proofs;
 use crate::attest::whereabouts::Whereabouts;
-use crate::attest::{controls, outside, scout, venue};
+use crate::attest::{controls, scout};
 use crate::clock;
+use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
-use crate::engine::{Engine, EngineError, ImageNames};
+use crate::engine::{Connect, Engine, ImageNames};
+use crate::executable;
 use crate::failure::Failure;
+use crate::host::canary::Canaries;
+use crate::host::janitor::Janitor;
+use crate::host::venue::Proofs;
+use crate::host::{outside, venue};
 use crate::image::Image;
-use crate::report::progress::Progress;
+use crate::launch::container::NO_VOLUMES;
+use crate::launch::sides::Maker;
+use crate::random::random_hex;
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
 use rustix::process::{Resource, getrlimit};
 use std::cell::OnceCell;
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tki_evidence::calibrate;
 use tki_evidence::catalogue;
 use tki_evidence::command_line::{Client, command_line};
 use tki_evidence::described::names::{self, NAME_PREFIX};
-use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Runtime, Sandbox, Tool};
+use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Runtime, Sandbox};
 use tki_evidence::kernel::{self, KernelKind};
-use tki_evidence::stamp::{hex, sha256_hex};
+use tki_evidence::stamp::sha256_hex;
 use tki_evidence::venue::VenueRules;
 use tki_text::printable;
-
-/// Makes a connection to the engine: one for the run, more for its controls.
-pub type Connect<'a> = dyn Fn() -> Result<Box<dyn Engine>, EngineError> + Sync + 'a;
 
 /// What is to be attested, where, and for how long at most.
 #[derive(Debug)]
@@ -68,56 +70,20 @@ pub struct Plan<'a> {
     pub request: Option<RequestBinding>,
 }
 
-/// A random id that sorts by time.
-pub fn new_run_id(now: u64) -> Result<String, Failure> {
-    Ok(names::run_id(now, &random_hex::<4>()?))
-}
-
-/// Random bytes in hex.
-pub fn random_hex<const BYTES: usize>() -> Result<String, Failure> {
-    Ok(hex(&random_bytes::<BYTES>()?))
-}
-
-/// Random bytes.
-pub fn random_bytes<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {
-    let mut bytes = [0u8; BYTES];
-    let mut filled = 0;
-    while filled < BYTES {
-        let flags = rustix::rand::GetRandomFlags::empty();
-        match rustix::rand::getrandom(&mut bytes[filled..], flags) {
-            Ok(count) => filled += count,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Failure::internal("random", format!("getrandom: {error}"))),
-        }
-    }
-    Ok(bytes)
-}
-
-/// What is left until a deadline; the error if nothing is. `during` says what
-/// would have come next.
-pub fn time_left(deadline: Instant, during: &str) -> Result<Duration, EngineError> {
-    match deadline.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(EngineError::TimedOut {
-            request: during.into(),
-        }),
-        left => Ok(left),
-    }
-}
-
 /// Runs the probes on an engine and records what happened. Its controls get
 /// connections of their own.
 pub fn attest(
     mut engine: Box<dyn Engine>,
     connect: &Connect,
     plan: &Plan,
-    progress: &mut Progress,
+    events: &mut dyn Listener,
 ) -> Result<Bundle, Failure> {
     let started = clock::now();
-    let run_id = new_run_id(started)?;
+    let run_id = names::run_id(started, &random_hex::<4>()?);
     plan.janitor.run(&run_id);
     let canaries = Canaries::new(&random_hex::<4>()?);
 
-    progress.stage("engine");
+    events.hear(Event::Begins(Stage::Engine));
     let names = ImageNames {
         manifest_digest: plan.image.manifest_digest.clone(),
         config_digest: plan.image.config_digest.clone(),
@@ -125,10 +91,10 @@ pub fn attest(
     let mut around = engine.look_around(&names)?;
     let mut facts = around.facts;
     for note in &facts.notes {
-        progress.note(note);
+        events.hear(Event::Note(note));
     }
     let whereabouts = Whereabouts::of(&facts);
-    let mut venue_facts = venue::observe(&facts, &whereabouts);
+    let mut venue_facts = whereabouts.venue(&facts);
     around.holdings.modules = whereabouts.modules();
     plan.proofs.name(&mut venue_facts);
     venue::check(
@@ -138,7 +104,7 @@ pub fn attest(
         plan.venue_rules,
     )?;
 
-    progress.stage("image");
+    events.hear(Event::Begins(Stage::Image));
     let image_id = match around.held {
         Some(id) => id,
         None => load_image(engine.as_mut(), plan.image, &names)?,
@@ -146,7 +112,7 @@ pub fn attest(
     // An image that loses its tag to ours stays on the engine, and is not ours.
     let own_images = vec![image_id.clone()];
 
-    progress.stage("launch");
+    events.hear(Event::Begins(Stage::Launch));
     // A quota beyond what the host has would be no limit, and never be seen.
     let mut profile = plan.profile.clone();
     // Memory is made of pages, and Podman counts them.
@@ -168,7 +134,7 @@ pub fn attest(
     let known_as = memory::key(&facts, plan.runtime);
     let untried = plan
         .memory
-        .recall(known_as.as_ref(), plan.gate, started, progress);
+        .recall(known_as.as_ref(), plan.gate, started, events);
     // Rounded up: until then the container is ours.
     let nonce = match &plan.request {
         Some(request) => request.nonce.clone(),
@@ -210,7 +176,7 @@ pub fn attest(
     // What an engine cannot make, this tool can, where it has the right.
     let is_here = whereabouts.elsewhere().is_none();
     let other_maker = |failure: &Failure| {
-        (failure.code == container::NO_VOLUMES && is_here).then(|| {
+        (failure.code == NO_VOLUMES && is_here).then(|| {
             let why = printable(&failure.message, 300);
             instead.get_or_init(|| Maker::Launcher(why))
         })
@@ -237,7 +203,7 @@ pub fn attest(
                     let Some(other) = other_maker(&failure) else {
                         return Err(failure);
                     };
-                    progress.note(&failure.message);
+                    events.hear(Event::Note(&failure.message));
                     maker = other;
                     look(maker)?
                 }
@@ -249,7 +215,7 @@ pub fn attest(
             false => &profile,
         };
         if kernel.is_own() {
-            progress.note(&scout::note(kernel, &limits.limits));
+            events.hear(Event::Note(&scout::note(kernel, &limits.limits)));
         }
         if !is_here && !kernel.is_own() {
             // The host's namespaces cannot be seen. The container's are held against those of a
@@ -257,10 +223,10 @@ pub fn attest(
             let job = job(maker, limits, kernel);
             let work = |beside: &Beside| {
                 beside.wait().ok_or_else(neighbour::missing)?;
-                let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
+                let outcome = container::run(engine.as_mut(), &job, &mut *events)?;
                 let wanted = wanted(&outcome);
                 if plan.controls {
-                    progress.stage("controls");
+                    events.hear(Event::Begins(Stage::Controls));
                 }
                 let controls = controls::run(connect, &job, &wanted, beside)?;
                 Ok((outcome, controls))
@@ -269,22 +235,22 @@ pub fn attest(
             Ok((outcome, controls, neighbour))
         } else {
             let first = job(maker, limits, kernel);
-            let first = container::run(engine.as_mut(), &first, Some(&mut *progress));
+            let first = container::run(engine.as_mut(), &first, &mut *events);
             let (maker, outcome) = match first {
                 Err(failure) => {
                     let Some(maker) = other_maker(&failure) else {
                         return Err(failure);
                     };
-                    progress.note(&failure.message);
+                    events.hear(Event::Note(&failure.message));
                     let job = job(maker, limits, kernel);
-                    let outcome = container::run(engine.as_mut(), &job, Some(&mut *progress))?;
+                    let outcome = container::run(engine.as_mut(), &job, &mut *events)?;
                     (maker, outcome)
                 }
                 Ok(outcome) => (maker, outcome),
             };
             let (job, wanted) = (job(maker, limits, kernel), wanted(&outcome));
             if plan.controls {
-                progress.stage("controls");
+                events.hear(Event::Begins(Stage::Controls));
             }
             let is_needed = wanted
                 .iter()
@@ -305,13 +271,13 @@ pub fn attest(
         None => Seen::Nothing,
     };
     plan.memory
-        .keep(known_as.as_ref(), seen, clock::now(), progress);
+        .keep(known_as.as_ref(), seen, clock::now(), events);
     // What the container was made with, not what the engine would have chosen.
     if let Some(used) = &outcome.configured.oci_runtime {
         facts.runtime.oci_runtime = used.clone();
     }
 
-    progress.stage("collect");
+    events.hear(Event::Begins(Stage::Collect));
     engine.complete(&mut around.holdings)?;
     let mut after = engine.holdings()?;
     after.modules = whereabouts.modules();
@@ -319,7 +285,7 @@ pub fn attest(
     let recorded = Recorded {
         started,
         finished: clock::now(),
-        tool: describe_tool()?,
+        tool: executable::describe()?,
         venue: plan.venue.to_owned(),
         venue_facts,
         proofs: plan.proofs.artifacts().collect(),
@@ -400,47 +366,5 @@ fn load_image(
             ),
             "look at the engine's log; an image under another digest is not used",
         )
-    })
-}
-
-/// Begins to find out what [`describe_tool`] tells, beside everything else and after it:
-/// nothing waits for that before the end.
-pub fn begin_to_describe_tool() {
-    const NICENESS: i32 = 10;
-    std::thread::spawn(|| {
-        // The kernel counts threads as processes. If it will not, this one is as others.
-        let this = rustix::thread::gettid();
-        let _ = rustix::process::setpriority_process(Some(this), NICENESS);
-        describe_tool()
-    });
-}
-
-/// This executable, by name, version and digest, which is found out once: it takes
-/// a while.
-pub fn describe_tool() -> Result<Tool, Failure> {
-    static TOOL: OnceLock<Result<Tool, Failure>> = OnceLock::new();
-    TOOL.get_or_init(read_tool).clone()
-}
-
-fn read_tool() -> Result<Tool, Failure> {
-    use sha2::{Digest, Sha256};
-    use std::io::Read;
-    let unreadable = |error: std::io::Error| {
-        Failure::internal("tool.digest", format!("/proc/self/exe: {error}"))
-    };
-    let mut file = std::fs::File::open("/proc/self/exe").map_err(unreadable)?;
-    let mut digest = Sha256::new();
-    // A piece that stays in the nearest cache until it has been hashed.
-    let mut buffer = vec![0; 32 << 10];
-    loop {
-        match file.read(&mut buffer).map_err(unreadable)? {
-            0 => break,
-            count => digest.update(&buffer[..count]),
-        }
-    }
-    Ok(Tool {
-        name: env!("CARGO_PKG_NAME").into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        sha256: hex(&digest.finalize()),
     })
 }

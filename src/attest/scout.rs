@@ -4,17 +4,16 @@
 //! a sandbox on a shared kernel would starve. The scout decides which limits are set, and
 //! nothing of it is concluded: what the run's own container saw is in the evidence.
 
-use crate::attest::container::{self, Job};
+use crate::attest::container;
+use crate::attest::job::{Job, SCOUT};
 use crate::engine::Engine;
 use crate::engine::gate::GateChoice;
 use crate::failure::Failure;
+use crate::launch::container::NO_VOLUMES;
 use crate::sandbox::profile::Limits;
 use tki_evidence::evidence::{Runtime, VenueFacts};
 use tki_evidence::kernel::{self, KernelKind};
 use tki_evidence::request::control_nonce;
-
-/// What it is called, after the run; its role.
-pub const NAME: &str = "scout";
 
 /// OCI runtimes that make containers on the host's kernel.
 const SHARING: [&str; 8] = [
@@ -30,11 +29,6 @@ const SHARING: [&str; 8] = [
 
 /// How the names of containerd's runtimes are made; version and maker are around the name.
 const SHIM: &str = "io.containerd.";
-
-/// It is the scout.
-pub fn is_one(job: &Job) -> bool {
-    job.control == Some(NAME)
-}
 
 /// Whether a container with the runtime that was asked for, or else the engine's own, may
 /// have another kernel than the host's. Podman tells its own choice too late; it is one that
@@ -93,15 +87,15 @@ pub fn look(
     venue: &VenueFacts,
 ) -> Result<KernelKind, Failure> {
     let job = Job {
-        control: Some(NAME),
+        control: Some(SCOUT),
         probes: Vec::new(),
-        nonce: control_nonce(&template.nonce, NAME),
+        nonce: control_nonce(&template.nonce, SCOUT),
         gate: GateChoice::Off,
         ..*template
     };
-    let outcome = container::run(engine, &job, None);
+    let outcome = container::run(engine, &job, &mut ());
     let outcome = outcome.map_err(|failure| Failure {
-        message: match failure.code == container::NO_VOLUMES {
+        message: match failure.code == NO_VOLUMES {
             true => failure.message,
             false => format!(
                 "the scout, which finds out about the kernel: {}",

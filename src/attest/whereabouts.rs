@@ -2,7 +2,9 @@
 //! the venue are of this host, and mean nothing for another one.
 
 use crate::engine::EngineFacts;
+use crate::host::venue;
 use std::collections::BTreeSet;
+use tki_evidence::evidence::VenueFacts;
 use tki_evidence::venue::{ANOTHER_MACHINE, THIS_HOST};
 use tki_text::printable;
 
@@ -65,6 +67,22 @@ impl Whereabouts {
         match self {
             Self::Here => None,
             Self::Elsewhere { why, .. } => Some(why),
+        }
+    }
+
+    /// Looks at the engine's host: at what the engine says, and, if it is this one, at what can
+    /// be seen here. What is true of this host is not said of another.
+    pub fn venue(&self, engine: &EngineFacts) -> VenueFacts {
+        let runtime = &engine.runtime;
+        let seen = match self {
+            Self::Here => venue::observe_host(),
+            Self::Elsewhere { at, .. } => venue::unseen(at),
+        };
+        VenueFacts {
+            operating_system: engine.operating_system.clone(),
+            host_name: engine.host_name.clone(),
+            engine: format!("{} {}", runtime.engine, runtime.engine_version),
+            ..seen
         }
     }
 

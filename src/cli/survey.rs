@@ -1,7 +1,8 @@
 //! Arguments of `survey` and `packet`.
 
-use super::{Format, seconds};
-use clap::{Args, ValueEnum};
+use super::values::{Format, seconds};
+use crate::packet::Audience;
+use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,19 +39,6 @@ pub struct SurveyArgs {
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
-}
-
-/// Who a packet is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Audience {
-    /// A person with root or engine rights: Markdown, and the files that it names.
-    Operator,
-    /// A workflow for GitHub Actions.
-    GithubActions,
-    /// A pipeline for GitLab CI.
-    GitlabCi,
-    /// Manifests for Kubernetes.
-    Kubernetes,
 }
 
 /// Arguments of `packet`.

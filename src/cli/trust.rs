@@ -1,23 +1,11 @@
 //! Arguments of the commands about trust: request, sign, verify, gate, diff,
 //! and those that everybody expects.
 
-use super::{Format, Venue};
+use super::values::{Format, Venue};
+use crate::report::verification::VerifyFormat;
 use crate::trust::passphrase::Source;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-
-/// How a verification is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum VerifyFormat {
-    /// For people.
-    Text,
-    /// For programs: tki-attest/verification/v1.
-    Json,
-    /// For issues and wikis.
-    Markdown,
-    /// For CI systems.
-    Junit,
-}
 
 /// Levels of assurance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

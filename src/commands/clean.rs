@@ -1,15 +1,15 @@
 //! `tki-attest clean`.
 
-use crate::attest::scratch;
 use crate::cli::{CleanArgs, Common, EngineName, Format};
 use crate::clock;
 use crate::commands::{output, shared};
 use crate::engine::Leftover;
-use crate::engine::api::names::is_id;
 use crate::engine::api::volumes::VOLUME;
 use crate::engine::local::Remains;
+use crate::engine::names::is_id;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host::claim;
 use crate::state::{Left, State};
 use serde::Serialize;
 use tki_text::printable;
@@ -64,11 +64,11 @@ pub fn execute(args: &CleanArgs, common: Common) -> Result<Exit, Failure> {
         };
         rows.push(Row { what, action });
     }
-    for folder in scratch::leftovers() {
+    for folder in claim::leftovers() {
         let mut what = format!("directory {}", folder.display());
         let action = match args.dry_run {
             true => "would remove",
-            false => match scratch::remove(&folder) {
+            false => match claim::remove(&folder) {
                 Ok(()) => "removed",
                 Err(error) => {
                     what += &format!(": {error}");

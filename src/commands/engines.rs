@@ -1,17 +1,18 @@
 //! `tki-attest engines`.
 
 use crate::attest::memory::{self, Memory};
-use crate::attest::run::{Plan, attest, time_left};
-use crate::attest::venue::Proofs;
+use crate::attest::run::{Plan, attest};
 use crate::attest::whereabouts::Whereabouts;
 use crate::cli::{Common, EngineArgs, EngineName, EnginesArgs, Format};
 use crate::clock;
 use crate::commands::output;
 use crate::commands::shared::{self, CANDIDATES, Connector};
+use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use crate::engine::{EngineFacts, GateKind, ImageNames};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host::venue::Proofs;
 use crate::image::built_in;
 use crate::report::engines::{EngineRow, list};
 use crate::report::progress::Progress;

@@ -1,9 +1,9 @@
 //! The janitor's way to the engine.
 
-use crate::attest::janitor;
 use crate::cli::{Cli, Command, EngineName};
 use crate::commands::shared;
 use crate::engine::Leftover;
+use crate::host::janitor;
 use clap::Parser;
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! `tki-attest keygen`.
 
-use crate::attest::run::random_bytes;
 use crate::cli::{Common, Format, KeygenArgs};
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::random::random_bytes;
 use crate::trust::NAMESPACE;
 use crate::trust::{keys, passphrase};
 use serde::Serialize;

@@ -1,10 +1,10 @@
 //! `tki-attest packet`, and the packet that a BLOCKED command offers.
 
-use crate::cli::{Audience, Common, Format, PacketArgs};
+use crate::cli::{Common, Format, PacketArgs};
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::packet::{Facts, Why, Written, write};
+use crate::packet::{Audience, Facts, Why, Written, write};
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! `tki-attest request`.
 
-use crate::attest::run::random_hex;
 use crate::cli::{Common, Format, RequestArgs};
 use crate::clock::{self, rfc3339};
 use crate::commands::{inputs, output};
@@ -8,6 +7,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::write_new;
 use crate::image::{built_in, read_identity};
+use crate::random::random_hex;
 use crate::sandbox::seccomp::Seccomp;
 use tki_evidence::request::{Request, SCHEMA, built_in_matrix_sha256};
 

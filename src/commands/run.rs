@@ -2,17 +2,19 @@
 
 use crate::attest::bundle::{self, Written};
 use crate::attest::memory::Memory;
-use crate::attest::run::{Plan, attest, begin_to_describe_tool, time_left};
-use crate::attest::venue::{self, Proofs};
+use crate::attest::run::{Plan, attest};
 use crate::cli::{Common, Controls, EngineArgs, EngineName, Format, RunArgs, Venue};
 use crate::clock;
 use crate::commands::packet::{self, Offer};
 use crate::commands::shared::{CANDIDATES, Connector};
 use crate::commands::{inputs, output, shared};
 use crate::engine::EngineError;
+use crate::engine::error::time_left;
+use crate::executable;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::Folder;
+use crate::host::venue::{self, Proofs};
 use crate::image::{Image, built_in};
 use crate::packet::Why;
 use crate::report::engines::{self, Column};
@@ -226,7 +228,7 @@ fn on_one(
             let mut engine = connect()?;
             engine.expect_launch();
             // While an engine starts it has no processor to spare.
-            begin_to_describe_tool();
+            executable::begin_to_describe();
             Ok::<_, EngineError>(engine)
         });
         let janitor = shared::janitor(engine);

@@ -2,12 +2,12 @@
 
 use crate::attest::memory::Memory;
 use crate::attest::run::{Plan, attest};
-use crate::attest::venue::Proofs;
 use crate::cli::{Common, DeriveArgs, Format, ProfileArgs, SeccompCommand};
 use crate::commands::{output, shared};
 use crate::engine::gate::GateChoice;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host::venue::Proofs;
 use crate::image::built_in;
 use crate::report::progress::Progress;
 use crate::report::seccomp as report;

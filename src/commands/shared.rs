@@ -1,6 +1,5 @@
 //! What several commands need: an image, an engine, a connection.
 
-use crate::attest::janitor::Janitor;
 use crate::cli::{EngineArgs, EngineName, ImageSource};
 use crate::engine::api::endpoint::Endpoint;
 use crate::engine::docker::DockerEngine;
@@ -8,6 +7,7 @@ use crate::engine::local::{LocalEngine, Maker, own};
 use crate::engine::podman::{Place, PodmanEngine};
 use crate::engine::{Engine, EngineError};
 use crate::failure::Failure;
+use crate::host::janitor::Janitor;
 use crate::image::{self, BuildOptions, Context, Image, Recipe, built_in};
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,18 +1,19 @@
 //! `tki-attest survey`.
 
-use crate::attest::venue;
 use crate::cli::{Common, Format, SurveyArgs};
 use crate::commands::output;
 use crate::commands::packet::{self, Offer};
+use crate::deadline::Deadline;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host::venue;
 use crate::image::built_in;
 use crate::packet::Why;
 use crate::report::survey as report;
 use crate::report::table::Paint;
-use crate::survey::inventory::{Context, Scope, survey};
+use crate::survey::context::Context;
+use crate::survey::inventory::{Scope, survey};
 use crate::survey::routes::{self, Permit};
-use crate::watch::Watch;
 use std::io::Write;
 use tki_text::printable;
 
@@ -20,13 +21,13 @@ use tki_text::printable;
 pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
     let image = built_in::image()?;
     let rules = venue::rules(args.venue_rules.as_deref())?;
-    let watch = Watch::start(args.timeout)
+    let deadline = Deadline::start(args.timeout)
         .map_err(|error| Failure::internal("survey.watch", error.to_string()))?;
     if let Some(file) = &args.routes {
         let permit = Permit {
             names: &args.allow_writes,
         };
-        let found = routes::survey(file, &permit, &image, &watch)?;
+        let found = routes::survey(file, &permit, &image, &deadline)?;
         let paint = Paint::stdout(common.color);
         print(args.format, common, &found, || {
             report::routes(&found, paint)
@@ -41,7 +42,7 @@ pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
         image: &image,
         rules: &rules,
         host: &host,
-        watch: &watch,
+        deadline: &deadline,
         create: match args.read_only {
             true => Err("nothing is made with --read-only"),
             false => Ok(()),

@@ -1,12 +1,13 @@
 //! `tki-attest verify`.
 
-use crate::cli::{Common, VerifyArgs, VerifyFormat};
+use crate::cli::{Common, VerifyArgs};
 use crate::commands::inputs::inputs;
 use crate::commands::{output, results};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::report;
 use crate::report::table::Paint;
-use crate::report::verification::Printer;
+use crate::report::verification::{Printer, VerifyFormat};
 use crate::trust::agent::PATIENCE;
 use crate::trust::keys::Key;
 use crate::verify::{Bundle, Worst, exit, many, pipeline};
@@ -54,7 +55,7 @@ pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
             worst.add(&result);
         }
         if let Err(failure) = &result {
-            failure.print(Paint::stderr(common.color));
+            report::failure::print(failure, Paint::stderr(common.color));
         }
         if silent || is_other {
             return Ok(());

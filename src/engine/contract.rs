@@ -2,6 +2,7 @@
 
 use crate::engine::EngineError;
 use crate::engine::gate::Closed;
+use crate::host::first::Named;
 use crate::image::Image;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -70,6 +71,9 @@ pub trait Engine: Send {
     /// Removes one of these that is ours.
     fn remove(&mut self, id: &str) -> Result<(), EngineError>;
 }
+
+/// Makes a connection to the engine: one for a run, more for its controls.
+pub type Connect<'a> = dyn Fn() -> Result<Box<dyn Engine>, EngineError> + Sync + 'a;
 
 /// A running container. Dropping it removes the container.
 pub trait Session {
@@ -229,6 +233,16 @@ pub struct Configured {
     pub group: String,
     /// The engine's own description, verbatim.
     pub description: String,
+}
+
+impl Configured {
+    /// What the engine says of the container's first process.
+    pub fn first(&self) -> Named<'_> {
+        Named {
+            pid: self.pid,
+            group: &self.group,
+        }
+    }
 }
 
 /// How a container ended.

@@ -39,6 +39,14 @@ impl Driver {
         })
     }
 
+    /// A driver for calls to the engine that errors call `host`.
+    pub fn towards(host: &str, limit: Duration) -> Result<Self, EngineError> {
+        Self::new(limit).map_err(|error| EngineError::Unreachable {
+            host: host.to_owned(),
+            reason: error.to_string(),
+        })
+    }
+
     /// Runs a call. `request` names it in errors.
     pub fn run<T>(
         &mut self,

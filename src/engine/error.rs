@@ -1,6 +1,18 @@
 //! Everything that can go wrong with an engine, and what to do then.
 
 use crate::failure::Failure;
+use std::time::{Duration, Instant};
+
+/// What is left until a deadline; the error if nothing is. `during` says what
+/// would have come next.
+pub fn time_left(deadline: Instant, during: &str) -> Result<Duration, EngineError> {
+    match deadline.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(EngineError::TimedOut {
+            request: during.into(),
+        }),
+        left => Ok(left),
+    }
+}
 
 /// Everything that can go wrong with an engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

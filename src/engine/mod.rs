@@ -6,22 +6,18 @@
 
 pub mod api;
 pub mod contract;
-pub mod descriptors;
 pub mod docker;
 pub mod driver;
 pub mod error;
 pub mod gate;
-pub mod held;
 pub mod lines;
 pub mod local;
-mod namespaces;
+pub mod names;
 pub mod podman;
-pub mod process;
+pub mod support;
 
 pub use contract::{
-    Configured, Ended, Engine, EngineFacts, GateKind, Identity, ImageNames, Launch, Leftover,
-    Session, Surroundings,
+    Configured, Connect, Ended, Engine, EngineFacts, GateKind, Identity, ImageNames, Launch,
+    Leftover, Session, Surroundings,
 };
 pub use error::EngineError;
-pub use local::host::operating_system;
-pub use local::kernel::group_limits;

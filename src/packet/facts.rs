@@ -1,10 +1,11 @@
 //! This build, by its digests, and the files that go with a packet.
 
-use crate::attest::run::{describe_tool, random_hex};
 use crate::engine::local::compiled_filter;
+use crate::executable;
 use crate::failure::Failure;
 use crate::image::{Image, built_in};
 use crate::packet::template::{check_name, shell};
+use crate::random::random_hex;
 use crate::sandbox::profile::{Limits as SandboxLimits, Profile};
 use crate::sandbox::settings;
 use tki_evidence::catalogue::CANONICAL;
@@ -63,7 +64,7 @@ impl Facts {
         ];
         let settings = settings::settings(&profile, binds, true);
         Ok(Self {
-            tool: describe_tool()?,
+            tool: executable::describe()?,
             image: built_in::image()?,
             settings,
             challenge: challenge(&profile)?,

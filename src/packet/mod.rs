@@ -4,6 +4,7 @@
 //! them. [`why`] is the reason why it is needed, [`write`] puts it on disk.
 
 pub mod ci;
+pub mod contents;
 pub mod facts;
 pub mod kubernetes;
 pub mod operator;
@@ -11,6 +12,7 @@ pub mod template;
 pub mod why;
 pub mod write;
 
+pub use contents::{Audience, Packet};
 pub use facts::Facts;
 pub use why::Why;
-pub use write::{Packet, Written};
+pub use write::Written;

@@ -1,7 +1,6 @@
 //! For a person with root or engine rights: Markdown.
 
 use crate::clock;
-use crate::engine::contract::{LABEL_ROLE, LABEL_RUN};
 use crate::failure::Failure;
 use crate::packet::facts::sums;
 use crate::packet::template::{cell, fill, shell};
@@ -10,6 +9,7 @@ use std::fmt::Write as _;
 use tki_evidence::catalogue::{CANONICAL, HOSTNAME};
 use tki_evidence::command_line::{Client, command_line};
 use tki_evidence::controls::CONTROLS;
+use tki_evidence::described::names::{LABEL_ROLE, LABEL_RUN};
 use tki_evidence::matrix::Matrix;
 use tki_evidence::settings::MASKED;
 use tki_evidence::stamp::sha256_hex;

@@ -1,22 +1,12 @@
 //! A packet on disk: the text, and beside it the files that it names.
 
-use crate::cli::Audience;
 use crate::failure::Failure;
 use crate::files::{self, Folder, is_regular};
-use crate::packet::{Facts, Why, ci, kubernetes, operator};
+use crate::packet::{Audience, Facts, Packet, Why, ci, kubernetes, operator};
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// A packet before it is written.
-#[derive(Debug)]
-pub struct Packet {
-    /// The text.
-    pub text: String,
-    /// Files that go beside it.
-    pub files: Vec<(&'static str, Vec<u8>)>,
-}
 
 /// A packet that was written.
 #[derive(Clone, Debug, Serialize)]

@@ -1,4 +1,4 @@
-//! What people see: [`progress`] while something runs, tables when it is done
+//! What people see: [`progress`] while something runs, a [`failure`] where it ends, tables when it is done
 //! ([`evidence`], [`decision`], [`diff`], [`probes`], [`seccomp`]), files for others ([`markdown`],
 //! [`junit`], [`binding`], all through [`verification`]), and only text that is safe to print
 //! (crate `tki_text`).
@@ -8,6 +8,7 @@ pub mod decision;
 pub mod diff;
 pub mod engines;
 pub mod evidence;
+pub mod failure;
 pub mod junit;
 pub mod markdown;
 pub mod probes;

@@ -1,5 +1,6 @@
 //! A line per stage on a terminal, nothing in a pipe.
 
+use crate::attest::events::{Event, Listener};
 use crate::report::table::Paint;
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
@@ -52,6 +53,15 @@ impl Progress {
             let mark = self.paint.good("✓");
             let took = since.elapsed().as_millis();
             let _ = writeln!(std::io::stderr(), "\r  {mark} {name:<8} {took:>5} ms");
+        }
+    }
+}
+
+impl Listener for Progress {
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Begins(stage) => self.stage(stage.name()),
+            Event::Note(text) => self.note(text),
         }
     }
 }

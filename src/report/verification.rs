@@ -1,6 +1,5 @@
 //! Verifications in every form that `verify` prints, one or many.
 
-use crate::cli::VerifyFormat;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::report::table::Paint;
@@ -11,6 +10,19 @@ use std::path::Path;
 use tki_text::printable;
 
 pub use crate::report::decision::render as text;
+
+/// How a verification is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum VerifyFormat {
+    /// For people.
+    Text,
+    /// For programs: tki-attest/verification/v1.
+    Json,
+    /// For issues and wikis.
+    Markdown,
+    /// For CI systems.
+    Junit,
+}
 
 /// Prints verifications in one form.
 #[derive(Debug)]

@@ -1,11 +1,10 @@
 //! The sandbox as one value: [`profile`] says what it is, [`settings`] turns it
-//! into what an engine is asked for, [`relax`] into controls. Its filter is read by [`seccomp`], judged
+//! into what an engine is asked for. Its filter is read by [`seccomp`], judged
 //! by [`lint`], told by [`explain`] and made smaller by [`minimise`].
 
 pub mod explain;
 pub mod lint;
 pub mod minimise;
 pub mod profile;
-pub mod relax;
 pub mod seccomp;
 pub mod settings;

@@ -1,7 +1,7 @@
 //! Runners of CI systems, and the operator: somebody else who can run it.
 
 use crate::survey::call::Call;
-use crate::survey::inventory::Context;
+use crate::survey::context::Context;
 use crate::survey::surface::{Can, Decision, Surface};
 
 /// The CI systems that are told apart, by their variables.

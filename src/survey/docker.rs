@@ -1,12 +1,12 @@
 //! Docker Engines: the usual sockets, `DOCKER_HOST`, contexts, and addresses
 //! that the user lists.
 
-use crate::attest::venue;
 use crate::files::read_bounded;
+use crate::host::venue;
 use crate::survey::call::Call;
+use crate::survey::context::Context;
 use crate::survey::engine_api::{Created, Look, look};
 use crate::survey::http::Address;
-use crate::survey::inventory::Context;
 use crate::survey::redact::Redactor;
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::{Path, PathBuf};
@@ -133,7 +133,7 @@ pub fn survey(candidate: &Candidate, context: &Context) -> Surface {
         true => context.create,
         false => Err("nothing is made on another host from here"),
     };
-    let look = look(&address, create, context.image, context.watch);
+    let look = look(&address, create, context.image, context.deadline);
     // Podman's socket is asked as Podman's.
     let engine = if look.podman { "podman" } else { "docker" };
     let name = match look.podman {

@@ -3,18 +3,19 @@
 //! one is made from our own image, carries our label and limits, is never
 //! started, and is removed.
 
-use crate::attest::run::new_run_id;
 use crate::clock;
+use crate::deadline::Deadline;
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX};
 use crate::image::Image;
+use crate::random::random_hex;
 use crate::survey::call::Call;
 use crate::survey::http::{Address, Answer, HttpError, Request, exchange};
 use crate::survey::redact::Redactor;
-use crate::watch::Watch;
 use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use tki_evidence::described::names;
 
 /// The most bytes of an answer that is taken apart.
 const MOST: usize = 1 << 20;
@@ -72,7 +73,7 @@ pub struct Look {
 pub type Permission = Result<(), &'static str>;
 
 /// Asks an engine.
-pub fn look(address: &Address, create: Permission, image: &Image, watch: &Watch) -> Look {
+pub fn look(address: &Address, create: Permission, image: &Image, deadline: &Deadline) -> Look {
     let mut look = Look {
         permission: false,
         greeted: false,
@@ -90,7 +91,7 @@ pub fn look(address: &Address, create: Permission, image: &Image, watch: &Watch)
     if let Address::Unix(path) = address {
         look.calls.push(stat(path));
     }
-    let client = Client { address, watch };
+    let client = Client { address, deadline };
     match client.ask(&Request::get("/_ping"), &mut look.calls, greeting) {
         Ok(answer) if answer.status == 200 && is_engine(&answer) => {
             look.greeted = true;
@@ -155,7 +156,7 @@ fn stat(path: &Path) -> Call {
 /// Makes calls and keeps them.
 struct Client<'a> {
     address: &'a Address,
-    watch: &'a Watch,
+    deadline: &'a Deadline,
 }
 
 impl Client<'_> {
@@ -165,7 +166,7 @@ impl Client<'_> {
         calls: &mut Vec<Call>,
         tell: fn(&Answer) -> String,
     ) -> Result<Answer, HttpError> {
-        let answer = exchange(self.address, request, MOST, self.watch);
+        let answer = exchange(self.address, request, MOST, self.deadline);
         let target = request.target.split('?').next().unwrap_or_default();
         let call = format!("{} {target}", request.method);
         let result = match &answer {
@@ -273,7 +274,7 @@ fn try_create(client: &Client, image: &Image, look: &mut Look) -> Created {
     // Whatever came of the load, what create answers is the question.
     let digest = known.unwrap_or_else(|| image.config_digest.clone());
     let now = clock::now();
-    let Ok(run_id) = new_run_id(now) else {
+    let Ok(run_id) = random_hex::<4>().map(|random| names::run_id(now, &random)) else {
         return Created::NotTried("no random name is to be had");
     };
     create(client, &run_id, now, &digest, calls)
@@ -323,10 +324,10 @@ fn create(client: &Client, run_id: &str, now: u64, image: &str, calls: &mut Vec<
 
 /// Removes the container, even after a deadline or Ctrl-C.
 fn remove(client: &Client, name: &str, calls: &mut Vec<Call>) -> Created {
-    let watch = Watch::for_cleaning();
+    let deadline = Deadline::for_cleaning();
     let client = Client {
         address: client.address,
-        watch: &watch,
+        deadline: &deadline,
     };
     let target = format!("/containers/{name}?force=1&v=1");
     let request = Request {

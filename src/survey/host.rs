@@ -2,7 +2,7 @@
 //! installed that could run a container but that this tool does not speak to.
 
 use crate::survey::call::Call;
-use crate::survey::inventory::Context;
+use crate::survey::context::Context;
 use crate::survey::local::program_version;
 use crate::survey::program::find;
 use crate::survey::surface::{Can, Decision, Surface};

@@ -1,7 +1,7 @@
 //! One HTTP/1.1 exchange over a unix socket or a port, with a deadline. It
 //! speaks no TLS, follows nothing, and keeps only so much of an answer.
 
-use crate::watch::{Stopped, TICK, Watch};
+use crate::deadline::{Deadline, Stopped, TICK};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -144,7 +144,7 @@ pub fn exchange(
     address: &Address,
     request: &Request,
     most: usize,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<Answer, HttpError> {
     match address {
         Address::Unix(path) => {
@@ -153,15 +153,15 @@ pub fn exchange(
                 .set_read_timeout(Some(TICK))
                 .and_then(|()| stream.set_write_timeout(Some(TICK)))
                 .map_err(HttpError::Connect)?;
-            converse(stream, request, most, watch)
+            converse(stream, request, most, deadline)
         }
         Address::Tcp(address) => {
-            let stream = connect_tcp(address, watch)?;
+            let stream = connect_tcp(address, deadline)?;
             stream
                 .set_read_timeout(Some(TICK))
                 .and_then(|()| stream.set_write_timeout(Some(TICK)))
                 .map_err(HttpError::Connect)?;
-            converse(stream, request, most, watch)
+            converse(stream, request, most, deadline)
         }
     }
 }
@@ -178,7 +178,7 @@ fn connect_unix(path: &std::path::Path) -> io::Result<UnixStream> {
 
 /// The addresses of a name. Asking for them cannot be cut short, so somebody else
 /// asks, and is left alone when the time is up.
-pub fn resolve(address: &str, watch: &Watch) -> Result<Vec<SocketAddr>, HttpError> {
+pub fn resolve(address: &str, deadline: &Deadline) -> Result<Vec<SocketAddr>, HttpError> {
     let (sender, receiver) = mpsc::channel();
     let name = address.to_owned();
     std::thread::spawn(move || {
@@ -186,7 +186,7 @@ pub fn resolve(address: &str, watch: &Watch) -> Result<Vec<SocketAddr>, HttpErro
         let _ = sender.send(found);
     });
     loop {
-        match receiver.recv_timeout(watch.tick()?) {
+        match receiver.recv_timeout(deadline.tick()?) {
             Ok(found) => return found.map_err(HttpError::Connect),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => {
@@ -197,10 +197,10 @@ pub fn resolve(address: &str, watch: &Watch) -> Result<Vec<SocketAddr>, HttpErro
     }
 }
 
-fn connect_tcp(address: &str, watch: &Watch) -> Result<TcpStream, HttpError> {
+fn connect_tcp(address: &str, deadline: &Deadline) -> Result<TcpStream, HttpError> {
     let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
-    for address in resolve(address, watch)? {
-        match TcpStream::connect_timeout(&address, watch.left()?.min(Duration::from_secs(5))) {
+    for address in resolve(address, deadline)? {
+        match TcpStream::connect_timeout(&address, deadline.left()?.min(Duration::from_secs(5))) {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
@@ -212,7 +212,7 @@ fn converse(
     mut stream: impl Read + Write,
     request: &Request,
     most: usize,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<Answer, HttpError> {
     let mut head = format!(
         "{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
@@ -225,20 +225,20 @@ fn converse(
         head += &format!("Content-Length: {}\r\n", request.body.len());
     }
     head += "\r\n";
-    let sent = send(&mut stream, head.as_bytes(), watch)
-        .and_then(|()| send(&mut stream, request.body, watch));
+    let sent = send(&mut stream, head.as_bytes(), deadline)
+        .and_then(|()| send(&mut stream, request.body, deadline));
     match sent {
         Ok(()) => {}
         // It may have answered before it had heard everything.
         Err(HttpError::Lost(error)) if error.kind() == ErrorKind::BrokenPipe => {}
         Err(error) => return Err(error),
     }
-    receive(&mut stream, request.method == "HEAD", most, watch)
+    receive(&mut stream, request.method == "HEAD", most, deadline)
 }
 
-fn send(stream: &mut impl Write, mut bytes: &[u8], watch: &Watch) -> Result<(), HttpError> {
+fn send(stream: &mut impl Write, mut bytes: &[u8], deadline: &Deadline) -> Result<(), HttpError> {
     while !bytes.is_empty() {
-        watch.tick()?;
+        deadline.tick()?;
         match stream.write(bytes) {
             Ok(0) => return Err(HttpError::Lost(ErrorKind::WriteZero.into())),
             Ok(count) => bytes = &bytes[count..],
@@ -261,7 +261,7 @@ fn receive(
     stream: &mut impl Read,
     headless: bool,
     most: usize,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<Answer, HttpError> {
     let mut heard = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -277,7 +277,7 @@ fn receive(
         if ended {
             return Err(HttpError::NotHttp("it ended in the middle"));
         }
-        watch.tick()?;
+        deadline.tick()?;
         match stream.read(&mut buffer) {
             Ok(0) => ended = true,
             Ok(count) => heard.extend_from_slice(&buffer[..count]),
@@ -464,8 +464,8 @@ mod tests {
     fn an_answer_without_an_end_is_not_kept_in_memory() {
         let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
         let mut endless = (&head[..]).chain(io::repeat(b'0'));
-        let watch = Watch::for_cleaning();
-        let error = receive(&mut endless, false, 64, &watch).unwrap_err();
+        let deadline = Deadline::for_cleaning();
+        let error = receive(&mut endless, false, 64, &deadline).unwrap_err();
         assert!(error.to_string().contains("without end"), "{error}");
     }
 

@@ -2,16 +2,13 @@
 
 use crate::clock;
 use crate::failure::Failure;
-use crate::image::Image;
 use crate::image::built_in::TAG;
-use crate::survey::engine_api::Permission;
-use crate::survey::surface::{Answer, Decision, Obstacle, Surface, Use};
+use crate::survey::context::Context;
+use crate::survey::surface::{Answer, Decision, Obstacle, Surface};
 use crate::survey::{ci, docker, host, local, podman, ssh};
-use crate::watch::Watch;
 use serde::Serialize;
 use std::path::PathBuf;
 use tki_evidence::evidence::VenueFacts;
-use tki_evidence::venue::{APPROVED, VenueRules};
 
 /// The form of a survey.
 pub const SCHEMA: &str = "tki-attest/survey/v1";
@@ -21,62 +18,6 @@ pub const ACTION_REQUIRED: &str = "B4_PRIME_OPERATOR_ACTION_REQUIRED";
 
 /// Something can.
 pub const ROUTE_AVAILABLE: &str = "ROUTE_AVAILABLE";
-
-/// What every surface is surveyed with.
-#[derive(Debug)]
-pub struct Context<'a> {
-    /// The image that a container is created from.
-    pub image: &'a Image,
-    /// What makes a venue implausible.
-    pub rules: &'a VenueRules,
-    /// What can be seen of this host.
-    pub host: &'a VenueFacts,
-    /// When it must have ended.
-    pub watch: &'a Watch,
-    /// Containers may be created here.
-    pub create: Permission,
-}
-
-/// A claim that is plausible, or why none is.
-pub type Claim = Result<&'static str, String>;
-
-impl Context<'_> {
-    /// The claim that a run could make here. A CI job claims to be one.
-    pub fn claim(&self, facts: &VenueFacts, kernel: &str) -> Claim {
-        let against = |claim| self.rules.against(claim, facts, kernel);
-        let order = match facts.ci_variables.is_empty() {
-            true => ["vps", "ci"],
-            false => ["ci", "vps"],
-        };
-        for claim in order {
-            let found = APPROVED.iter().find(|known| **known == claim);
-            if let Some(claim) = found.filter(|_| against(claim).is_empty()) {
-                return Ok(claim);
-            }
-        }
-        Err(against(order[0]).join("; "))
-    }
-
-    /// Whether evidence may count, for people.
-    pub fn approved(&self, claim: &Claim) -> String {
-        match claim {
-            Ok(claim) => format!("plausible as {claim}; the owner approves venues, not this tool"),
-            Err(why) => format!("no: {why}"),
-        }
-    }
-
-    /// What to do with a surface that runs the sandbox.
-    pub fn decide(&self, surface: &mut Surface, usable: Use, claim: &Claim) {
-        (surface.decision, surface.decision_note) = match claim {
-            Ok(claim) => (Decision::Use, format!("run --venue {claim}")),
-            Err(why) => (Decision::DevelopmentOnly, why.clone()),
-        };
-        surface.usable_as = Some(Use {
-            venue: claim.as_ref().ok().copied(),
-            ..usable
-        });
-    }
-}
 
 /// What is to be surveyed.
 #[derive(Clone, Debug, Default)]
@@ -161,7 +102,7 @@ pub fn survey(scope: &Scope, context: &Context) -> Result<Survey, Failure> {
         }
         Ok::<(), Failure>(())
     })?;
-    if let Some(signal) = context.watch.interrupted() {
+    if let Some(signal) = context.deadline.interrupted() {
         return Err(Failure::blocked(
             "run.interrupted",
             format!("interrupted by {signal} during the survey"),

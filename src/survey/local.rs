@@ -3,7 +3,7 @@
 //! which leaves nothing behind.
 
 use crate::survey::call::Call;
-use crate::survey::inventory::Context;
+use crate::survey::context::Context;
 use crate::survey::program::{self, ProgramError, find, run};
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::Path;
@@ -48,7 +48,7 @@ pub fn bwrap(context: &Context) -> Surface {
 /// `PROGRAM --version`.
 pub fn program_version(path: &Path, context: &Context) -> Call {
     let call = format!("{} --version", path.display());
-    match run(Command::new(path).arg("--version"), 4096, context.watch) {
+    match run(Command::new(path).arg("--version"), 4096, context.deadline) {
         Ok(ended) => {
             let said = String::from_utf8_lossy(&ended.said()).into_owned();
             let first = said.lines().next().unwrap_or_default().to_owned();
@@ -158,14 +158,14 @@ struct Ran {
 
 fn launch(engine: &str, context: &Context) -> Result<Ran, ProgramError> {
     let folder = tempfile::tempdir().map_err(ProgramError::Start)?;
-    let seconds = context.watch.left()?.as_secs().clamp(1, 600);
+    let seconds = context.deadline.left()?.as_secs().clamp(1, 600);
     let mut command = Command::new("/proc/self/exe");
     command
         .args(["run", "--venue", "dev", "--controls", "none", "--quiet"])
         .args(["--engine", engine, "--format", "json"])
         .args(["--timeout", &seconds.to_string(), "--out"])
         .arg(folder.path());
-    let ended = program::run(&mut command, MOST, context.watch)?;
+    let ended = program::run(&mut command, MOST, context.deadline)?;
     let value: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap_or_default();
     let status = value["status"].as_str().unwrap_or_default();
     let (said, next) = match status {

@@ -10,6 +10,7 @@
 
 pub mod call;
 pub mod ci;
+pub mod context;
 pub mod docker;
 pub mod engine_api;
 pub mod host;
@@ -22,3 +23,4 @@ pub mod redact;
 pub mod routes;
 pub mod ssh;
 pub mod surface;
+pub mod told;

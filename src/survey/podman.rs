@@ -3,10 +3,10 @@
 
 use crate::engine::podman::Place;
 use crate::survey::call::Call;
+use crate::survey::context::Context;
 use crate::survey::docker::describe;
 use crate::survey::engine_api::look;
 use crate::survey::http::Address;
-use crate::survey::inventory::Context;
 use crate::survey::local::program_version;
 use crate::survey::program::find;
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
@@ -36,7 +36,7 @@ pub fn own(context: &Context) -> Surface {
             &Address::Unix(path),
             context.create,
             context.image,
-            context.watch,
+            context.deadline,
         );
         if look.greeted {
             return describe(name, look, Use::of("podman", Some(url)), context);
@@ -65,7 +65,7 @@ pub fn own(context: &Context) -> Surface {
         ),
         "no service listens at the usual socket, so one is started",
     );
-    let limit = match context.watch.left() {
+    let limit = match context.deadline.left() {
         Ok(left) => left,
         Err(stopped) => {
             return Surface::absent(name, vec![Call::new(started.call, stopped.to_string())]);
@@ -74,7 +74,7 @@ pub fn own(context: &Context) -> Surface {
     match Place::find(None, None, limit.max(Duration::from_secs(1))) {
         Ok(place) => {
             let address = Address::Unix(place.raw.socket.clone().into());
-            let mut look = look(&address, context.create, context.image, context.watch);
+            let mut look = look(&address, context.create, context.image, context.deadline);
             // The socket of our own service has no name to look at.
             look.calls.retain(|call| !call.call.starts_with("stat,"));
             look.calls.insert(0, started);
@@ -113,7 +113,12 @@ pub fn others(context: &Context) -> Vec<Surface> {
         .map(|path| {
             let name = format!("Podman at unix://{} (another user's)", path.display());
             let nothing = Err("another user's: nothing is made there");
-            let look = look(&Address::Unix(path), nothing, context.image, context.watch);
+            let look = look(
+                &Address::Unix(path),
+                nothing,
+                context.image,
+                context.deadline,
+            );
             let mut surface = describe(name, look, Use::of("podman", None), context);
             surface.permission_gap = "that user must run the survey".into();
             surface

@@ -1,7 +1,7 @@
 //! Another program, run with a deadline and a bound on what it may say.
 
-use crate::engine::process::{find_in, find_program};
-use crate::watch::{Stopped, Watch};
+use crate::deadline::{Deadline, Stopped};
+use crate::host::process::{find_in, find_program};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -73,8 +73,8 @@ pub enum ProgramError {
 
 /// Runs a program to its end, to the deadline or to Ctrl-C. It is alone in its
 /// process group, and the whole group ends with it.
-pub fn run(command: &mut Command, most: usize, watch: &Watch) -> Result<Ended, ProgramError> {
-    watch.left()?;
+pub fn run(command: &mut Command, most: usize, deadline: &Deadline) -> Result<Ended, ProgramError> {
+    deadline.left()?;
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -92,7 +92,7 @@ pub fn run(command: &mut Command, most: usize, watch: &Watch) -> Result<Ended, P
             Ok(None) | Err(rustix::io::Errno::INTR) => {}
             Ok(Some(_)) | Err(_) => break None,
         }
-        match watch.tick() {
+        match deadline.tick() {
             Ok(tick) => std::thread::sleep(tick.min(Duration::from_millis(5))),
             Err(stopped) => break Some(stopped),
         }
@@ -199,17 +199,17 @@ mod tests {
 
     #[test]
     fn programs_are_bounded_and_end_with_all_that_they_started() {
-        let watch = Watch::for_cleaning();
+        let deadline = Deadline::for_cleaning();
         let mut sh = Command::new("sh");
         let script = "echo $$; yes | head -c 100000; sleep 600 & exit 3";
-        let ended = run(sh.args(["-c", script]), 1000, &watch).unwrap();
+        let ended = run(sh.args(["-c", script]), 1000, &deadline).unwrap();
         assert_eq!(
             (ended.status, ended.stdout.len(), ended.cut),
             (Some(3), 1000, true)
         );
         assert!(!ended.left_behind);
         assert!(matches!(
-            run(&mut Command::new("/nowhere/at/all"), 10, &watch),
+            run(&mut Command::new("/nowhere/at/all"), 10, &deadline),
             Err(ProgramError::Start(_))
         ));
     }
@@ -221,7 +221,7 @@ mod tests {
         let script = "mkfifo gone; setsid sh -c 'echo $$; echo > gone; exec sleep 600' & \
                       read -r _ < gone";
         sh.args(["-c", script]).current_dir(folder.path());
-        let ended = run(&mut sh, 1000, &Watch::for_cleaning()).unwrap();
+        let ended = run(&mut sh, 1000, &Deadline::for_cleaning()).unwrap();
         assert!(ended.left_behind && ended.how().contains("still runs"));
         let pid: i32 = String::from_utf8(ended.stdout)
             .unwrap()

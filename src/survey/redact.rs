@@ -6,7 +6,7 @@
 //! (base64, hexadecimal digits) is a secret of its own, and so is what a secret is
 //! made of: the lines of a PEM file, the credentials in a Basic header.
 
-use crate::survey::call::{Call, MOST, Told};
+use crate::survey::told::Told;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -18,9 +18,7 @@ mod escapes;
 mod names;
 
 use escapes::{is_lead, units};
-
-/// What stands in a secret's place.
-pub const GONE: &str = "[redacted]";
+use names::GONE;
 
 /// How many bytes of what somebody said are looked at. More than that is never
 /// shown, and looking takes time.
@@ -81,14 +79,6 @@ impl Redactor {
         Self {
             hides_words: true,
             ..self
-        }
-    }
-
-    /// A call and its result without secrets.
-    pub fn call(&self, call: impl AsRef<str>, result: impl AsRef<str>) -> Call {
-        Call {
-            call: self.clean(call.as_ref(), MOST),
-            result: self.clean(result.as_ref(), MOST),
         }
     }
 

@@ -2,8 +2,8 @@
 //! they are and for nothing else: a container is only ever made on this host.
 
 use crate::survey::call::Call;
+use crate::survey::context::Context;
 use crate::survey::docker::ELSEWHERE;
-use crate::survey::inventory::Context;
 use crate::survey::program::{ProgramError, run};
 use crate::survey::redact::Redactor;
 use crate::survey::surface::{Can, Decision, Surface};
@@ -60,7 +60,7 @@ pub fn survey(url: &str, config: Option<&Path>, context: &Context) -> Surface {
         surface.evidence = vec![Call::new(format!("read {url}"), "not an address")];
         return surface;
     };
-    let seconds = match context.watch.left() {
+    let seconds = match context.deadline.left() {
         Ok(left) => left.as_secs().clamp(1, 10),
         Err(stopped) => {
             surface.evidence = vec![Call::new("ssh", stopped.to_string())];
@@ -91,7 +91,7 @@ pub fn survey(url: &str, config: Option<&Path>, context: &Context) -> Surface {
     }
     command.args(["--", &target.destination, QUESTION]);
     let call = format!("ssh {} '{QUESTION}'", target.destination);
-    match run(&mut command, 16 * 1024, context.watch) {
+    match run(&mut command, 16 * 1024, context.deadline) {
         Ok(ended) => {
             let said = Redactor::default().clean_bytes(&ended.said(), ended.cut, 500);
             surface.evidence = vec![Call::new(call, format!("{}: {said}", ended.how()))];

@@ -2,7 +2,7 @@
 //! `SSH_AUTH_SOCK`. However slowly an agent answers, the deadline, Ctrl-C and SIGTERM
 //! end the wait.
 
-use crate::watch::{Stopped, TICK, Watch};
+use crate::deadline::{Deadline, Stopped, TICK};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use ssh_key::PublicKey;
 use std::io::{self, ErrorKind, Read, Write};
@@ -59,7 +59,7 @@ pub enum AgentError {
 /// found count when it signs.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    watch: Watch,
+    deadline: Deadline,
 }
 
 impl Agent {
@@ -67,11 +67,11 @@ impl Agent {
     pub fn find(public: &PublicKey, deadline: Instant) -> Result<Self, AgentError> {
         let wanted = public.to_bytes().map_err(|_| AgentError::Garbled)?;
         let limit = deadline.saturating_duration_since(Instant::now());
-        let watch = Watch::start(limit).map_err(|error| AgentError::Unreachable {
+        let deadline = Deadline::start(limit).map_err(|error| AgentError::Unreachable {
             socket: "SSH_AUTH_SOCK".into(),
             error,
         })?;
-        let answer = ask(&[REQUEST_IDENTITIES], &watch)?;
+        let answer = ask(&[REQUEST_IDENTITIES], &deadline)?;
         let mut answer = Reader(&answer);
         if answer.byte()? != IDENTITIES_ANSWER {
             return Err(AgentError::Garbled);
@@ -80,7 +80,7 @@ impl Agent {
             let blob = answer.string()?;
             answer.string()?;
             if blob == wanted {
-                return Ok(Self { watch });
+                return Ok(Self { deadline });
             }
         }
         Err(AgentError::Unknown)
@@ -102,7 +102,7 @@ impl Agent {
             request.extend(part);
         }
         request.extend([0; 4]);
-        let answer = ask(&request, &self.watch.until(deadline))?;
+        let answer = ask(&request, &self.deadline.until(deadline))?;
         let mut answer = Reader(&answer);
         if answer.byte()? != SIGN_RESPONSE {
             return Err(AgentError::Refused);
@@ -133,30 +133,30 @@ impl From<Stopped> for Trouble {
     }
 }
 
-fn ask(request: &[u8], watch: &Watch) -> Result<Vec<u8>, AgentError> {
+fn ask(request: &[u8], deadline: &Deadline) -> Result<Vec<u8>, AgentError> {
     let socket = std::env::var_os("SSH_AUTH_SOCK").filter(|socket| !socket.is_empty());
     let path = socket.ok_or(AgentError::None)?;
     let socket = path.to_string_lossy().into_owned();
-    exchange(Path::new(&path), request, watch).map_err(|trouble| match trouble {
+    exchange(Path::new(&path), request, deadline).map_err(|trouble| match trouble {
         Trouble::Lost(error) => AgentError::Unreachable { socket, error },
         Trouble::Stopped(stopped) => AgentError::Stopped { socket, stopped },
     })
 }
 
-fn exchange(socket: &Path, request: &[u8], watch: &Watch) -> Result<Vec<u8>, Trouble> {
-    let mut stream = connect(socket, watch)?;
+fn exchange(socket: &Path, request: &[u8], deadline: &Deadline) -> Result<Vec<u8>, Trouble> {
+    let mut stream = connect(socket, deadline)?;
     stream.set_read_timeout(Some(TICK))?;
     stream.set_write_timeout(Some(TICK))?;
     let length = u32::try_from(request.len()).map_err(io::Error::other)?;
     let request = [&length.to_be_bytes()[..], request].concat();
     let mut sent = 0;
     while sent < request.len() {
-        sent += step(stream.write(&request[sent..]), watch)?;
+        sent += step(stream.write(&request[sent..]), deadline)?;
     }
     let mut read = |bytes: &mut [u8]| -> Result<(), Trouble> {
         let mut heard = 0;
         while heard < bytes.len() {
-            heard += step(stream.read(&mut bytes[heard..]), watch)?;
+            heard += step(stream.read(&mut bytes[heard..]), deadline)?;
         }
         Ok(())
     };
@@ -173,10 +173,10 @@ fn exchange(socket: &Path, request: &[u8], watch: &Watch) -> Result<Vec<u8>, Tro
 
 /// A connection. An agent whose queue is full is tried again: to wait in the kernel
 /// for it would have no end.
-fn connect(socket: &Path, watch: &Watch) -> Result<UnixStream, Trouble> {
+fn connect(socket: &Path, deadline: &Deadline) -> Result<UnixStream, Trouble> {
     let address = SocketAddrUnix::new(socket).map_err(io::Error::from)?;
     loop {
-        let tick = watch.tick()?;
+        let tick = deadline.tick()?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
             .map_err(io::Error::from)?;
@@ -193,8 +193,8 @@ fn connect(socket: &Path, watch: &Watch) -> Result<UnixStream, Trouble> {
 }
 
 /// How many bytes went over, if the time is not up.
-fn step(result: io::Result<usize>, watch: &Watch) -> Result<usize, Trouble> {
-    watch.left()?;
+fn step(result: io::Result<usize>, deadline: &Deadline) -> Result<usize, Trouble> {
+    deadline.left()?;
     match result {
         Ok(0) => Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
         Ok(count) => Ok(count),

@@ -1,9 +1,9 @@
 //! Where signatures lie: `<stem>.intoto.jsonl` beside the evidence.
 
+use crate::deadline::{Deadline, Stopped};
 use crate::failure::Failure;
 use crate::trust::dsse::Envelope;
 use crate::trust::keys::Key;
-use crate::watch::{Stopped, Watch};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::File;
@@ -66,7 +66,7 @@ pub fn lock(evidence: &Path) -> Result<File, Failure> {
         }
         let watch = match &watch {
             Some(watch) => watch,
-            None => watch.insert(Watch::start(PATIENCE).map_err(unlockable)?),
+            None => watch.insert(Deadline::start(PATIENCE).map_err(unlockable)?),
         };
         match watch.tick() {
             Ok(tick) => std::thread::sleep(tick),

@@ -1,12 +1,12 @@
 //! What signs: an OpenSSH Ed25519 key, from a file or held by an agent.
 
+use crate::deadline::Stopped;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::read_bounded;
 use crate::trust::agent::{Agent, AgentError};
 use crate::trust::dsse::{Envelope, Signature};
 use crate::trust::passphrase::{self, Source};
-use crate::watch::Stopped;
 use ed25519_dalek::{Signer as _, SigningKey};
 use ssh_key::private::{Ed25519Keypair, KeypairData};
 use ssh_key::{Cipher, HashAlg, Kdf, LineEnding, PrivateKey, PublicKey};

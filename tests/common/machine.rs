@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tki_attest::engine::process::find_in;
+use tki_attest::host::process::find_in;
 
 /// The kernel unpacks its first files into a place that nobody can change the root
 /// of, so they move.

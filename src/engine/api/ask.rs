@@ -1,6 +1,6 @@
 //! Questions that change nothing, in Docker's words.
 
-use crate::engine::api::dial::Fault;
+use crate::engine::api::fault::Fault;
 use crate::engine::contract::{EngineFacts, Identity};
 use bollard::Docker;
 use bollard::errors::Error;

@@ -2,8 +2,8 @@
 //! whose the container is when the engine no longer does. It is not taken on trust: what
 //! does not look like ours in every respect is somebody else's.
 
-use crate::engine::api::names::{Run, is_id, run_of};
 use crate::engine::contract::PROBER;
+use crate::engine::names::{Run, is_id, run_of};
 use crate::files::read_beside;
 use serde::Deserialize;
 use std::collections::BTreeMap;

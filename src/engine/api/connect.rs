@@ -1,10 +1,12 @@
 //! Finding the engine, and telling one failure from another.
 
-use crate::engine::api::dial::{Address, Broken, Fault};
+use crate::engine::api::dial::{Address, Broken};
+use crate::engine::api::fault::Fault;
+use crate::engine::api::ping::ping;
 use crate::engine::api::raw::Raw;
+use crate::engine::api::words::{chain, printable};
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
-use crate::engine::podman::libpod;
 use bollard::errors::Error;
 use bollard::{BollardRequest, ClientVersion, Docker};
 use std::sync::Mutex;
@@ -37,7 +39,7 @@ pub fn connect(driver: &mut Driver, address: &Address, host: &str) -> Result<Doc
     let docker = client(address, host, bollard::API_DEFAULT_VERSION)?;
     // Podman answers in the same words, but means other things by some of them.
     let raw = Raw::at(address.clone(), host);
-    match driver.run("GET /_ping", libpod::ping(&raw)) {
+    match driver.run("GET /_ping", ping(&raw)) {
         Ok(Some(_)) => return Err(podman_there(host)),
         Err(
             error @ (EngineError::Interrupted { .. }
@@ -169,23 +171,4 @@ fn fault(error: &Error) -> Option<&Fault> {
         Error::IOError { err } => Fault::within(err),
         other => Fault::within(other),
     }
-}
-
-/// An error with everything that caused it.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
-}
-
-/// An engine's words, cut and without terminal escapes.
-pub fn printable(text: &str) -> String {
-    tki_text::printable(text.trim(), 600)
 }

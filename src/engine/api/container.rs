@@ -1,7 +1,8 @@
 //! One container, from create to removed.
 
+use crate::engine::api::client::{Api, removal};
 use crate::engine::api::groups::{self, Maker};
-use crate::engine::api::{Api, connect, removal, volumes};
+use crate::engine::api::{connect, volumes};
 use crate::engine::contract::{Ended, LABEL_RUN, Launch};
 use crate::engine::error::EngineError;
 use crate::engine::lines::Lines;

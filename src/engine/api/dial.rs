@@ -5,7 +5,8 @@
 //! the bytes of the connection, whatever HTTP makes of them.
 
 use crate::engine::api::address::host_and_port;
-use crate::engine::api::meter::{Meter, Metered};
+use crate::engine::api::fault::Fault;
+use crate::engine::api::meter::{Duplex, Meter, Metered};
 use crate::engine::api::tls::Tls;
 use crate::engine::api::tunnel::Tunnel;
 use crate::engine::error::EngineError;
@@ -21,7 +22,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
 /// How long to wait before a listener whose queue is full is tried again: the kernel
@@ -53,108 +53,6 @@ pub struct Listener {
     pub uid: u32,
     /// The process that called listen(2), if it is in this process id namespace.
     pub pid: Option<i32>,
-}
-
-/// Both directions of a connection.
-pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
-
-/// What is wrong with an engine's connection. It travels through the client library
-/// inside an [`io::Error`], where [`Fault::within`] finds it again.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// The socket is another user's.
-    #[error("{what} belongs to uid {uid}")]
-    Peer {
-        /// The socket itself, or the process that listens.
-        what: &'static str,
-        /// Whose it is.
-        uid: u32,
-    },
-    /// There is more of it than any engine has to say.
-    #[error("its answer has more than {most} {what}")]
-    Flood {
-        /// So many.
-        most: u64,
-        /// Of what.
-        what: &'static str,
-    },
-    /// One side does not take the other's certificate.
-    #[error("{what}")]
-    Tls {
-        /// Whose certificate, and what is wrong with it.
-        what: String,
-        /// What to do about it.
-        next: &'static str,
-    },
-    /// `ssh` does not get there.
-    #[error("ssh: {said}")]
-    Ssh {
-        /// What it says.
-        said: String,
-    },
-    /// The container's streams do not come in frames.
-    #[error("the container's streams are not multiplexed")]
-    NotFramed,
-}
-
-impl Fault {
-    /// The fault that caused an error, if one did.
-    pub fn within<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Self> {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if let Some(fault) = error.downcast_ref::<Self>() {
-                return Some(fault);
-            }
-            // Its source is what caused the error in it, and not that error itself.
-            let inner = error
-                .downcast_ref::<io::Error>()
-                .and_then(io::Error::get_ref);
-            if let Some(fault) = inner.and_then(|inner| Self::within(inner)) {
-                return Some(fault);
-            }
-            next = error.source();
-        }
-        None
-    }
-
-    /// The same as an engine's error.
-    pub fn explained(&self, host: &str, request: &str) -> EngineError {
-        let (host, request) = (host.to_owned(), request.to_owned());
-        match self {
-            Self::Peer { what, uid } => EngineError::Peer {
-                host,
-                what,
-                uid: *uid,
-            },
-            Self::Flood { .. } => EngineError::Flood {
-                host,
-                request,
-                what: self.to_string(),
-            },
-            Self::Tls { what, next } => EngineError::Tls {
-                host,
-                what: what.clone(),
-                next,
-            },
-            Self::Ssh { said } => EngineError::Ssh {
-                host,
-                said: said.clone(),
-            },
-            Self::NotFramed => EngineError::Vanished {
-                host,
-                request,
-                reason: self.to_string(),
-            },
-        }
-    }
-}
-
-impl From<Fault> for io::Error {
-    fn from(fault: Fault) -> Self {
-        io::Error::other(fault)
-    }
 }
 
 /// Why a request came to nothing.
@@ -364,15 +262,5 @@ mod tests {
         ] {
             assert_eq!(port(host).note().is_some(), is_noted, "{host}");
         }
-    }
-
-    #[test]
-    fn a_fault_is_found_wherever_it_was_put() {
-        let fault = Fault::NotFramed;
-        let error: io::Error = fault.clone().into();
-        assert_eq!(Fault::within(&error), Some(&fault));
-        let around = Broken::from(io::Error::other(error));
-        assert_eq!(Fault::within(&io::Error::other(around)), Some(&fault));
-        assert_eq!(Fault::within(&io::Error::other("x")), None);
     }
 }

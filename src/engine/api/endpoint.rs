@@ -1,11 +1,11 @@
 //! Where the engine is: what the user says, then the environment, then Docker's contexts.
 
-use crate::engine::api::Api;
 use crate::engine::api::address::{Url, Wish, port_or_usual, without_password};
 use crate::engine::api::contexts::{self, Context};
 use crate::engine::api::dial::Address;
 use crate::engine::api::tls::{Files, Tls};
 use crate::engine::api::tunnel::Tunnel;
+use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl Named {
                 }
             }
             Url::Ssh(target) => {
-                let mut driver = Api::driver(&self.host, limit)?;
+                let mut driver = Driver::towards(&self.host, limit)?;
                 let opening = Tunnel::open(&target, ssh_config);
                 Address::Ssh(Arc::new(driver.run("ssh", opening)?))
             }

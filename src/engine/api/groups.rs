@@ -6,9 +6,9 @@
 //! is ended that is neither the inspector nor a runtime about to become it.
 
 use crate::engine::api::bundle::is_inspector;
-use crate::engine::api::names::is_id;
-use crate::engine::held::Held;
-use crate::engine::local::members;
+use crate::engine::names::is_id;
+use crate::host::groups::members;
+use crate::host::held::Held;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

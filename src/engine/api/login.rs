@@ -1,6 +1,6 @@
 //! The `ssh` of a tunnel: a process that is started, heard and ended.
 
-use crate::engine::process::wait_at_most;
+use crate::host::process::wait_at_most;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, ErrorKind, Read};
 use std::process::{Child, ChildStderr, Command};

@@ -1,6 +1,6 @@
 //! Bounds on what comes back over a connection to an engine.
 
-use crate::engine::api::dial::{Duplex, Fault};
+use crate::engine::api::fault::Fault;
 use hyper::Method;
 use std::io;
 use std::pin::Pin;
@@ -153,6 +153,11 @@ fn at_most(count: u64, most: u64, what: &'static str) -> Result<(), Fault> {
         false => Ok(()),
     }
 }
+
+/// Both directions of a connection.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 /// A connection from which no more comes than its meter lets through.
 pub struct Metered {

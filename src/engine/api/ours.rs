@@ -5,8 +5,8 @@
 use crate::engine::api::bundle::{
     ARGUMENT, Bound, GUEST, NEIGHBOUR, THREADS, errand, is_inspector, run_by_sides,
 };
-use crate::engine::api::names::{Run, is_id, run_of};
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
+use crate::engine::names::{Run, is_id, run_of};
 use std::collections::BTreeMap;
 
 /// Labels.

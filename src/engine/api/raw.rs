@@ -1,8 +1,9 @@
 //! One request and its whole answer, for what the client library does not know, Podman's
 //! own API, and for answers that it reads as a stream, in which errors lose their cause.
 
-use crate::engine::api::connect::{chain, printable};
-use crate::engine::api::dial::{Address, Broken, Fault};
+use crate::engine::api::dial::{Address, Broken};
+use crate::engine::api::fault::Fault;
+use crate::engine::api::words::{chain, printable};
 use crate::engine::error::EngineError;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;

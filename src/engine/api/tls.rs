@@ -4,7 +4,8 @@
 //! the user gave. Nothing switches that off, and no list of public authorities stands in: any
 //! holder of a public certificate for that name would be the engine.
 
-use crate::engine::api::dial::{Duplex, Fault};
+use crate::engine::api::fault::Fault;
+use crate::engine::api::meter::Duplex;
 use crate::engine::error::EngineError;
 use crate::files::{is_trusted, read_owned};
 use rustls::client::WebPkiServerVerifier;

@@ -9,13 +9,13 @@
 //! The socket's name is taken away as soon as `ssh` listens: a descriptor of ours is the only
 //! way to it. Should this tool be killed, the kernel ends the `ssh` too.
 
-use crate::attest::scratch;
 use crate::engine::api::address::Target;
-use crate::engine::api::dial::Fault;
+use crate::engine::api::fault::Fault;
 use crate::engine::api::login::Login;
 use crate::engine::error::EngineError;
-use crate::engine::process::{find_program, search_path};
 use crate::files::Stage;
+use crate::host::claim;
+use crate::host::process::{find_program, search_path};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::Signal;
 use std::io::{self, ErrorKind};
@@ -76,7 +76,7 @@ impl Tunnel {
             host: target.shown(),
             reason: format!("cannot start ssh: {error}"),
         };
-        let parent = scratch::parent().map_err(failed)?;
+        let parent = claim::parent().map_err(failed)?;
         let stage = Stage::new(&parent, "tki-attest-").map_err(failed)?;
         let local = plain_path(&stage);
         let login = Login::start(command(target, config, more, &local)).map_err(failed)?;

@@ -3,16 +3,52 @@
 //! agrees. No engine removes a volume that a container has, and none is forced to.
 
 use crate::clock::parse_rfc3339;
-use crate::engine::api::names::{Run, is_id, run_of};
 use crate::engine::api::ours::{Labels, role, told};
 use crate::engine::api::{Api, connect};
 use crate::engine::contract::{LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use crate::engine::error::EngineError;
+use crate::engine::names::{Run, is_id, run_of};
 use bollard::Docker;
 use bollard::errors::Error;
-use bollard::query_parameters::{ListVolumesOptionsBuilder, RemoveVolumeOptions};
+use bollard::query_parameters::{
+    ListVolumesOptionsBuilder, RemoveVolumeOptions, RemoveVolumeOptionsBuilder,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
+
+/// Removes a volume of ours that no container has.
+pub fn remove(api: &mut Api, name: &str) -> Result<(), EngineError> {
+    // It becomes part of the request.
+    if !is_name(name) {
+        return Ok(());
+    }
+    let docker = api.docker.clone();
+    let mut remove = |force| {
+        let options = RemoveVolumeOptionsBuilder::new().force(force).build();
+        let removed = docker.remove_volume(name, Some(options));
+        api.look_up("DELETE /volumes", removed).map(drop)
+    };
+    // An engine lets go of it a moment after the container is gone.
+    for _ in 0..20 {
+        match remove(false) {
+            Err(EngineError::Refused { status: 409, .. }) => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // One that was killed on the way has a volume without its directory, which it
+            // can only forget.
+            Err(EngineError::Refused { message, .. }) if is_without_directory(&message) => {
+                return remove(true);
+            }
+            other => return other,
+        }
+    }
+    remove(false)
+}
+
+/// What Docker says of a volume whose directory is gone.
+fn is_without_directory(message: &str) -> bool {
+    message.contains("/_data") && message.ends_with("no such file or directory")
+}
 
 /// Removes volumes of containers that are gone, even after a deadline or a signal.
 pub fn let_go(api: &mut Api, names: &[String]) -> Result<(), EngineError> {
@@ -209,6 +245,20 @@ pub fn is_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_volume_without_its_directory_is_known_by_what_docker_says() {
+        let said = "remove ab: umount /var/lib/docker/volumes/ab/_data, flags: 0x2: no such file \
+                    or directory";
+        assert!(is_without_directory(said));
+        for other in [
+            "remove ab: umount /var/lib/docker/volumes/ab/_data: device or resource busy",
+            "get ab: no such volume",
+            "no such file or directory",
+        ] {
+            assert!(!is_without_directory(other), "{other}");
+        }
+    }
     use crate::engine::contract::LABEL_DEADLINE;
 
     const ID: &str = "20261116t144406z-c1e21157";

@@ -141,7 +141,7 @@ impl Engine for DockerEngine {
 
     fn remove(&mut self, id: &str) -> Result<(), EngineError> {
         if let Some(name) = id.strip_prefix(volumes::VOLUME) {
-            return self.api.remove_volume(name);
+            return volumes::remove(&mut self.api, name);
         }
         if let Some(unmounted) = self.strays.unmount(id) {
             return unmounted.map_err(|(path, error)| EngineError::Busy {

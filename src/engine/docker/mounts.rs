@@ -3,8 +3,8 @@
 //! `overlay2/<layer>/merged` for a container, `overlay2/<layer>-init/merged` for what
 //! Docker puts between the image and the container.
 
-use crate::engine::api::names::is_id;
 use crate::engine::contract::LONGEST_RUN;
+use crate::engine::names::is_id;
 use rustix::mount::{UnmountFlags, unmount};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;

@@ -3,11 +3,11 @@
 use super::host_config;
 use crate::engine::api::container::Container;
 use crate::engine::api::groups::Maker;
-use crate::engine::api::names::is_id;
 use crate::engine::api::raw::Raw;
 use crate::engine::api::{Api, connect};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
+use crate::engine::names::is_id;
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use hyper::Method;
 use serde::Deserialize;

@@ -4,9 +4,9 @@
 
 use crate::engine::api::bundle::Bundle;
 use crate::engine::api::groups::{self, Maker};
-use crate::engine::api::names::is_id;
-use crate::engine::held::{Held, value_of};
-use crate::engine::process::is_deserted;
+use crate::engine::names::is_id;
+use crate::host::held::{Held, value_of};
+use crate::host::process::is_deserted;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tki_evidence::stamp::sha256_hex;

@@ -2,7 +2,7 @@
 //! from a launcher of ours, and for the end.
 
 use super::{Closed, Gate, State, load};
-use crate::engine::descriptors;
+use crate::host::descriptors;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{Error, ErrorKind, Read, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,10 +1,11 @@
 //! Control groups of our own: setting limits, and taking the groups away again.
 
+use super::binds::read_only_bind;
 use super::orphans;
-use super::support::{ROOT, Support};
-use crate::engine::held::Held;
+use crate::engine::support::Support;
+use crate::host::groups::{ROOT, members};
+use crate::host::held::Held;
 use rustix::mount::mount_bind;
-use rustix::process::Pid;
 use std::fs;
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,7 @@ impl Groups {
         let shown = fs::create_dir(&source).and_then(|()| {
             match writable {
                 true => mount_bind(folder, &source)?,
-                false => super::keeper::bwrap::read_only_bind(folder, &source)?,
+                false => read_only_bind(folder, &source)?,
             }
             Ok(())
         });
@@ -195,13 +196,6 @@ fn kill_all(folder: &Path) {
             .any(|pid| pid.as_raw_nonzero().get() == held.pid())
     };
     held.iter().filter(is_in).for_each(Held::kill);
-}
-
-/// The processes in a group.
-pub fn members(folder: &Path) -> Vec<Pid> {
-    let list = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-    let numbers = list.lines().filter_map(|line| line.parse().ok());
-    numbers.filter_map(Pid::from_raw).collect()
 }
 
 /// Takes groups away in which nothing is.

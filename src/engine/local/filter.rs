@@ -223,6 +223,11 @@ fn result(action: Action, errno: u32) -> Result<u32, String> {
     })
 }
 
+/// A profile as the program that the kernel runs, for `bwrap --seccomp`.
+pub fn compiled(profile: &str) -> Result<Vec<u8>, String> {
+    Ok(bytes(&compile(profile)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,9 +2,9 @@
 //! socket that only the two hold. When the tool's end closes, the keeper ends
 //! the container; when the keeper's end closes, the tool knows that it is gone.
 
-use super::support::Support;
 use crate::engine::contract::Extras;
 use crate::engine::gate::Closed;
+use crate::engine::support::Support;
 use serde::{Deserialize, Serialize};
 use tki_evidence::described::local::Made;
 use tki_evidence::settings::Settings;

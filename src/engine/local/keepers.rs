@@ -2,12 +2,12 @@
 //! with its keeper; one that could not, because somebody stopped it, is found here.
 
 use super::cgroup;
-use super::host::is_root;
 use super::keeper::ARGUMENT;
-use super::support::Support;
-use crate::engine::api::names::run_of;
 use crate::engine::contract::Leftover;
-use crate::engine::held::{Held, is_same};
+use crate::engine::names::run_of;
+use crate::engine::support::Support;
+use crate::host::held::{Held, is_same};
+use crate::host::system::is_root;
 use std::fs;
 use std::path::Path;
 

@@ -5,7 +5,7 @@
 //! that closely follows another is spared that. So while a container is made, a thread
 //! of the tool moves itself to where it is, and the wait is over before it is needed.
 
-use super::support;
+use crate::host::groups::own_group;
 use std::fs::OpenOptions;
 use std::io::{Result, Write};
 use std::path::Path;
@@ -56,7 +56,7 @@ impl Drop for Ready {
 /// when to stop; tells how often. The other threads stay out of it, even if somebody
 /// moves the whole process meanwhile.
 fn move_until(stopped: &Receiver<()>) -> usize {
-    let Some(group) = support::own_group() else {
+    let Some(group) = own_group() else {
         return 0;
     };
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();

@@ -1,7 +1,7 @@
 //! Settings → the OCI runtime's configuration. The way back is `described::embedded`,
 //! so that a setting which was lost on the way shows.
 
-use super::keeper::limits::is_late;
+use super::limits::is_late;
 use serde_json::{Value, json};
 use tki_evidence::described::embedded::BECOMES;
 use tki_evidence::settings::{Settings, frozen_paths, masked_paths};

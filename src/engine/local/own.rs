@@ -2,7 +2,7 @@
 //! namespace that maps nobody but themselves they may mount, and so everything
 //! else goes the same way as for root.
 
-use crate::engine::namespaces::unshare;
+use crate::host::namespaces::unshare;
 use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::thread::{

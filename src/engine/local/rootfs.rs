@@ -3,9 +3,9 @@
 //! root and through no link, modes are set on what was opened, sizes are bounded, and
 //! only directories, files and symbolic links are made.
 
-use super::host;
 use super::job::Layer;
 use crate::files::{Folder, is_folder};
+use crate::host::system;
 use flate2::read::MultiGzDecoder;
 use rustix::fs::{AtFlags, Gid, Mode, Uid, chownat, fchmod, fchown};
 use std::collections::{BTreeMap, BTreeSet};
@@ -187,7 +187,7 @@ impl Unpacking<'_> {
 /// The owner that a header names. Nobody but root can give files away: for others
 /// everything is their own.
 fn owner(header: &Header) -> Result<Option<(Uid, Gid)>> {
-    if !host::is_root() {
+    if !system::is_root() {
         return Ok(None);
     }
     // The highest number would leave the owner as it is.
@@ -349,7 +349,7 @@ mod tests {
             rustix::process::geteuid().as_raw(),
             rustix::process::getegid().as_raw(),
         );
-        let wanted = if host::is_root() { (7, 8) } else { own };
+        let wanted = if system::is_root() { (7, 8) } else { own };
         assert_eq!((owners("a"), owners("a/one")), (wanted, wanted));
         assert!(!folder.path().join("a/two").exists());
     }

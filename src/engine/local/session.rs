@@ -1,22 +1,18 @@
 //! One container of a keeper, from its start to its end.
 
 use super::job::{Job, Layer, MAX_MESSAGE, News};
-use super::{LocalEngine, keeper, kernel, orphans, wire};
+use super::reserve::Keeper;
+use super::state::LocalEngine;
+use super::{keeper, kernel, orphans};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
-use crate::engine::descriptors;
 use crate::engine::error::EngineError;
 use crate::engine::gate::Closed;
 use crate::engine::lines::Lines;
-use crate::engine::process::wait_at_most;
-use crate::image::{Image, Stored};
+use crate::host::process::wait_at_most;
+use crate::image::Image;
 use futures_util::future::{Either, select};
-use rustix::fs::{MemfdFlags, memfd_create};
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::pin::pin;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::Duration;
 use tki_evidence::described::local::{self, Document};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -133,58 +129,6 @@ pub fn launch<'a>(
         }
     }
     Ok(Box::new(session))
-}
-
-type Started = (Child, UnixStream, [OwnedFd; 3]);
-
-/// A keeper that has no job yet.
-#[derive(Debug)]
-pub struct Keeper {
-    child: Child,
-    socket: UnixStream,
-}
-
-impl Keeper {
-    /// Starts one.
-    pub fn start() -> std::io::Result<Self> {
-        let (socket, theirs) = UnixStream::pair()?;
-        orphans::adopt()?;
-        let mut keepers = orphans::keepers();
-        let child = Command::new("/proc/self/exe")
-            .arg(keeper::ARGUMENT)
-            .stdin(OwnedFd::from(theirs))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
-        keepers.push(child.id());
-        Ok(Self { child, socket })
-    }
-
-    /// Gives it its job.
-    fn begin(self, job: &Job, layers: &[Stored]) -> std::io::Result<Started> {
-        let (input, our_input) = std::io::pipe()?;
-        let (our_output, output) = std::io::pipe()?;
-        let (our_error, error) = std::io::pipe()?;
-        let mut file = File::from(memfd_create("layers", MemfdFlags::CLOEXEC)?);
-        for layer in layers {
-            file.write_all(layer.bytes)?;
-        }
-        descriptors::send(
-            &self.socket,
-            &[input.as_fd(), output.as_fd(), error.as_fd(), file.as_fd()],
-        )?;
-        wire::send(&self.socket, job)?;
-        let ends = [our_input.into(), our_output.into(), our_error.into()];
-        Ok((self.child, self.socket, ends))
-    }
-
-    /// There is no job for it.
-    pub fn dismiss(mut self) {
-        drop(self.socket);
-        let pid = self.child.id();
-        let _ = self.child.wait();
-        orphans::keepers().retain(|known| *known != pid);
-    }
 }
 
 struct LocalSession<'a> {

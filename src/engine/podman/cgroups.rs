@@ -1,6 +1,7 @@
 //! Whether crun can run on this host's cgroups, and which groups a user's Podman may use.
 
-use crate::engine::local::support::{ROOT, Support};
+use crate::engine::support::Support;
+use crate::host::groups::ROOT;
 use std::path::Path;
 
 /// Control groups of version 2 that were delegated to the user. Without systemd Podman

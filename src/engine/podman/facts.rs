@@ -4,7 +4,7 @@
 
 use super::place::Place;
 use crate::engine::contract::EngineFacts;
-use crate::engine::local::host::operating_system;
+use crate::host::system::operating_system;
 use std::path::Path;
 use tki_evidence::evidence::Runtime;
 use tki_evidence::kernel::KernelKind;

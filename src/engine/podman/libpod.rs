@@ -3,7 +3,6 @@
 
 use crate::engine::api::raw::Raw;
 use crate::engine::api::volumes;
-use crate::engine::contract::ImageNames;
 use crate::engine::error::EngineError;
 use hyper::Method;
 use serde::Deserialize;
@@ -11,8 +10,6 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tki_evidence::described::podman::digest;
-use tki_evidence::evidence::Holdings;
 
 /// The version of the API that is spoken: every Podman from 4.0 on knows it.
 pub(super) const API: &str = "/v4.0.0/libpod";
@@ -20,33 +17,6 @@ pub(super) const API: &str = "/v4.0.0/libpod";
 /// How long Podman may take to see that a container has ended, once its monitor
 /// has.
 const UNWATCHED: Duration = Duration::from_secs(5);
-
-/// What an engine says when it is greeted.
-#[derive(Clone, Debug)]
-pub struct Ping {
-    /// Podman's version.
-    pub version: String,
-    /// The version of Docker's API that it speaks.
-    pub api: (usize, usize),
-}
-
-/// Greets an engine: Podman gives its version, any other engine `None`.
-pub async fn ping(raw: &Raw) -> Result<Option<Ping>, EngineError> {
-    let answer = raw.ask(Method::GET, "/_ping", None).await?;
-    let header = |name: &str| {
-        let value = answer.headers.get(name)?.to_str().ok()?;
-        Some(value.to_owned()).filter(|value| value.len() < 64)
-    };
-    let Some(version) = header("libpod-api-version") else {
-        return Ok(None);
-    };
-    let api = header("api-version").unwrap_or_default();
-    let (major, minor) = api.split_once('.').unwrap_or((&api, ""));
-    Ok(Some(Ping {
-        version,
-        api: (major.parse().unwrap_or(0), minor.parse().unwrap_or(0)),
-    }))
-}
 
 /// What Podman says about its host. The question takes it longer than making a
 /// container, because it asks the package manager.
@@ -173,15 +143,6 @@ async fn patiently<T: DeserializeOwned>(raw: &Raw, target: &str) -> Result<T, En
     raw.get(target).await
 }
 
-/// What Podman holds, without containers of ours.
-pub async fn holdings(raw: &Raw) -> Result<Holdings, EngineError> {
-    let (held, networks) = tokio::try_join!(store(raw), networks(raw))?;
-    Ok(Holdings {
-        networks,
-        ..held.holdings()
-    })
-}
-
 /// The ids of its networks.
 pub async fn networks(raw: &Raw) -> Result<Vec<String>, EngineError> {
     #[derive(Deserialize)]
@@ -191,63 +152,6 @@ pub async fn networks(raw: &Raw) -> Result<Vec<String>, EngineError> {
     let found: Option<Vec<Network>> = raw.get(&format!("{API}/networks/json")).await?;
     let ids = found.into_iter().flatten().map(|network| network.id);
     Ok(sorted(ids.collect()))
-}
-
-/// An image in a list.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct ListedImage {
-    id: String,
-    /// Its manifest's digest.
-    #[serde(default)]
-    digest: String,
-}
-
-/// What is in Podman's store: all that it holds but its networks.
-#[derive(Debug)]
-pub struct Store {
-    /// Without containers of ours.
-    containers: Vec<String>,
-    volumes: Vec<String>,
-    images: Vec<ListedImage>,
-}
-
-impl Store {
-    /// What it holds, without containers of ours.
-    pub fn holdings(&self) -> Holdings {
-        Holdings {
-            containers: self.containers.clone(),
-            networks: Vec::new(),
-            volumes: self.volumes.clone(),
-            images: sorted(self.images.iter().map(|image| digest(&image.id)).collect()),
-            modules: Vec::new(),
-        }
-    }
-
-    /// The id of an image that is there under either digest.
-    pub fn held(&self, names: &ImageNames) -> Option<String> {
-        let by = |is_it: &dyn Fn(&ListedImage) -> bool| {
-            let found = self.images.iter().find(|image| is_it(image));
-            found.map(|image| digest(&image.id))
-        };
-        by(&|image| digest(&image.id) == names.config_digest)
-            .or_else(|| by(&|image| image.digest == names.manifest_digest))
-    }
-}
-
-/// Asks what is in the store.
-pub async fn store(raw: &Raw) -> Result<Store, EngineError> {
-    let images = format!("{API}/images/json?all=true");
-    let (containers, volumes, images) = tokio::try_join!(
-        foreign_containers(raw),
-        volumes(raw),
-        raw.get::<Option<Vec<ListedImage>>>(&images),
-    )?;
-    Ok(Store {
-        containers,
-        volumes: volumes::foreign(&volumes),
-        images: images.unwrap_or_default(),
-    })
 }
 
 /// Every volume.
@@ -272,13 +176,7 @@ pub async fn volumes(raw: &Raw) -> Result<Vec<volumes::Listed>, EngineError> {
     Ok(listed.collect())
 }
 
-/// The ids of containers that are not ours.
-async fn foreign_containers(raw: &Raw) -> Result<Vec<String>, EngineError> {
-    let listed = containers(raw).await?;
-    Ok(sorted(super::listed::foreign(raw, &listed).await?))
-}
-
-fn sorted(mut names: Vec<String>) -> Vec<String> {
+pub(super) fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort();
     names.dedup();
     names
@@ -379,13 +277,6 @@ async fn listed(raw: &Raw, id: &str) -> Result<Option<Listed>, EngineError> {
 mod tests {
     use super::*;
 
-    /// As Podman 4.3 answers, cut.
-    const IMAGES: &str = r#"[
-        {"Id":"dfa0","RepoTags":null,"Digest":"sha256:34cd","Dangling":true},
-        {"Id":"9265","RepoTags":["docker.io/library/tki-inspector:attest"],"Digest":"sha256:48cb"},
-        {"Id":"1111","RepoTags":["localhost/not-tki-inspector:attest"]}
-    ]"#;
-
     #[test]
     fn a_user_has_the_controllers_that_systemd_sets() {
         let of = |rest: &str| {
@@ -405,24 +296,5 @@ mod tests {
         for rest in [format!(r#"{two}"cgroupfs""#), String::new()] {
             assert_eq!(of(&rest), None, "{rest}");
         }
-    }
-
-    #[test]
-    fn an_image_is_found_by_either_digest() {
-        let store = Store {
-            containers: Vec::new(),
-            volumes: Vec::new(),
-            images: serde_json::from_str(IMAGES).unwrap(),
-        };
-        let held = |config: &str, manifest: &str| {
-            store.held(&ImageNames {
-                config_digest: config.into(),
-                manifest_digest: manifest.into(),
-            })
-        };
-        assert_eq!(held("sha256:dfa0", "").as_deref(), Some("sha256:dfa0"));
-        assert_eq!(held("", "sha256:48cb").as_deref(), Some("sha256:9265"));
-        // The third one has no digest, and no digest is none.
-        assert_eq!(held("sha256:x", "sha256:y"), None);
     }
 }

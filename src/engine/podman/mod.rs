@@ -6,6 +6,7 @@ mod facts;
 pub mod libpod;
 mod listed;
 mod monitors;
+mod networks;
 mod place;
 mod profile;
 mod runtimes;
@@ -13,27 +14,26 @@ mod service;
 mod session;
 mod shelter;
 mod spec;
+mod store;
 mod strays;
 mod told;
 mod volumes;
 
 use cgroups::Delegated;
+use networks::Networks;
 pub use place::Place;
 
-use crate::engine::api::raw::Raw;
 use crate::engine::api::volumes as api_volumes;
 use crate::engine::api::{Api, ask};
 use crate::engine::contract::{
     Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
 };
-use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
 use crate::image::Image;
 use bollard::ClientVersion;
 use std::sync::Arc;
 use std::time::Duration;
 use tki_evidence::evidence::Holdings;
-use tokio::task::JoinHandle;
 
 /// A connection to Podman.
 #[derive(Debug)]
@@ -41,30 +41,6 @@ pub struct PodmanEngine {
     api: Api,
     place: Arc<Place>,
     networks: Networks,
-}
-
-/// The names of its networks. Podman starts a program for each kind of network
-/// before it tells, and creates nothing meanwhile: it is asked once the container
-/// has been created, which has no network, and heard when the container has ended.
-#[derive(Debug, Default)]
-enum Networks {
-    /// Nobody wants to know.
-    #[default]
-    Unwanted,
-    /// To be asked for.
-    Wanted,
-    /// Asked for and not heard yet.
-    Asked(JoinHandle<Result<Vec<String>, EngineError>>),
-}
-
-impl Networks {
-    /// Asks, if somebody wants to know and nobody has asked.
-    fn ask(&mut self, driver: &Driver, raw: &Raw) {
-        if let Self::Wanted = self {
-            let raw = raw.clone();
-            *self = Self::Asked(driver.spawn(async move { libpod::networks(&raw).await }));
-        }
-    }
 }
 
 impl PodmanEngine {
@@ -106,7 +82,7 @@ impl Engine for PodmanEngine {
             }
         };
         let (host, store) = self.api.driver.run("looking around", async {
-            tokio::try_join!(host, libpod::store(raw))
+            tokio::try_join!(host, store::store(raw))
         })?;
         self.networks = Networks::Wanted;
         let mut facts = facts::facts(&self.place);
@@ -146,13 +122,13 @@ impl Engine for PodmanEngine {
     }
 
     fn holdings(&mut self) -> Result<Holdings, EngineError> {
-        let asked = libpod::holdings(&self.place.raw);
+        let asked = store::holdings(&self.place.raw);
         let held = self.api.driver.run("the inventory", asked)?;
         self.bounded(held)
     }
 
     fn image_id(&mut self, image: &ImageNames) -> Result<Option<String>, EngineError> {
-        let asked = libpod::store(&self.place.raw);
+        let asked = store::store(&self.place.raw);
         let store = self.api.driver.run("GET /libpod/images", asked)?;
         Ok(store.held(image))
     }
@@ -204,7 +180,7 @@ impl Engine for PodmanEngine {
 
     fn remove(&mut self, id: &str) -> Result<(), EngineError> {
         if let Some(name) = id.strip_prefix(api_volumes::VOLUME) {
-            return self.api.remove_volume(name);
+            return api_volumes::remove(&mut self.api, name);
         }
         let removed = self.api.remove(id);
         strays::end(id);

@@ -4,7 +4,7 @@
 //! can be of no harm. Nobody has to wait for all that before writing down what happened,
 //! but nothing of a run may be left when the run is over.
 
-use crate::engine::held::Held;
+use crate::host::held::Held;
 use rustix::process::Pid;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -119,7 +119,7 @@ impl Drop for Monitors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::held::tests::parent_and_child;
+    use crate::host::held::tests::parent_and_child;
     use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
 

@@ -1,16 +1,16 @@
 //! Where Podman is: a service that runs, or one that is started for the run.
 
 use super::cgroups::{Delegated, crun_refuses};
-use super::libpod::{self, Ping};
+use super::libpod;
 use super::monitors::Monitors;
 use super::service::{Service, make_namespaces};
-use crate::engine::api::Api;
+use crate::engine::api::ping::{Ping, ping};
 use crate::engine::api::raw::Raw;
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
-use crate::engine::held::Held;
-use crate::engine::process::find_program;
 use crate::files::read_bounded;
+use crate::host::held::Held;
+use crate::host::process::find_program;
 use rustix::process::Pid;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -54,7 +54,7 @@ impl Place {
         runtime: Option<&str>,
         limit: Duration,
     ) -> Result<Self, EngineError> {
-        let mut driver = Api::driver("podman", limit)?;
+        let mut driver = Driver::towards("podman", limit)?;
         let named = host
             .map(str::to_owned)
             .or_else(|| variable("CONTAINER_HOST"));
@@ -120,7 +120,7 @@ impl Place {
         };
         let raw = Raw::new(socket, host);
         let listener = driver.run("connecting", raw.address.knock(host))?;
-        let ping = driver.run("GET /_ping", libpod::ping(&raw));
+        let ping = driver.run("GET /_ping", ping(&raw));
         match ping {
             Ok(Some(ping)) => Ok(Self {
                 raw,
@@ -165,7 +165,7 @@ impl Place {
         }
         let service = Service::start(runtime)?;
         let raw = Raw::new(&service.path(), "the Podman service of this run");
-        match driver.run("GET /_ping", libpod::ping(&raw)) {
+        match driver.run("GET /_ping", ping(&raw)) {
             Ok(Some(ping)) => Ok(Self {
                 raw,
                 ping,

@@ -1,7 +1,7 @@
 //! The seccomp profile as a file: Podman takes a path, not a text.
 
-use crate::attest::scratch::{self, Claim};
 use crate::engine::error::EngineError;
+use crate::host::claim::{Claim, claim};
 use std::path::{Path, PathBuf};
 use tki_evidence::stamp::sha256_hex;
 
@@ -20,7 +20,7 @@ impl ProfileFile {
     /// Writes `text` into a new directory, which only this user can enter: Podman runs
     /// as the same one.
     pub fn write(folder: &Path, text: &str) -> Result<Self, EngineError> {
-        let written = scratch::claim(folder).and_then(|claim| {
+        let written = claim(folder).and_then(|claim| {
             claim.folder().write(NAME, text.as_bytes(), 0o444)?;
             Ok(claim)
         });

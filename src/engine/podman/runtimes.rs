@@ -3,9 +3,9 @@
 //! process finds itself are executed.
 
 use crate::engine::api::bundle::{Bound, LONGEST, is_unreachable, run_by_sides};
-use crate::engine::api::names::{Run, is_id};
-use crate::engine::process::{find_program, told_by};
+use crate::engine::names::{Run, is_id};
 use crate::files::read_beside;
+use crate::host::process::{find_program, told_by};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

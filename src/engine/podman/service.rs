@@ -6,10 +6,10 @@
 //! the service too. Root's has mounts of its own ([`shelter`]). Nothing of it can stay.
 
 use super::shelter::{self, View};
-use crate::attest::scratch;
 use crate::engine::error::EngineError;
-use crate::engine::process::{find_program, search_path, wait_at_most};
 use crate::files::Stage;
+use crate::host::claim;
+use crate::host::process::{find_program, search_path, wait_at_most};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
@@ -173,7 +173,7 @@ pub async fn make_namespaces() -> Result<(), EngineError> {
 /// A listening socket, and a descriptor to connect to it by.
 fn nameless_socket() -> std::io::Result<(UnixListener, OwnedFd)> {
     const NAME: &str = "podman.sock";
-    let parent = scratch::parent()?;
+    let parent = claim::parent()?;
     let stage = Stage::new(&parent, "tki-attest-")?;
     let listener = stage.folder().bind(NAME, 0o600)?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;

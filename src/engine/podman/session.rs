@@ -1,9 +1,11 @@
 //! A container of Podman's.
 
 use super::monitors::Monitor;
+use super::networks::Networks;
+use super::place::Place;
 use super::profile::ProfileFile;
 use super::told::{self, Told};
-use super::{Networks, Place, libpod, spec, strays, volumes};
+use super::{libpod, spec, strays, volumes};
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
 use crate::engine::api::groups::Maker;

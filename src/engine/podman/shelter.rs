@@ -8,7 +8,7 @@
 //! do that to them, nor theirs to others, and what they have mounted goes with the last
 //! of them.
 
-use crate::engine::namespaces::unshare;
+use crate::host::namespaces::unshare;
 use rustix::fs::{CWD, fstat, stat};
 use rustix::io::Errno;
 use rustix::mount::{

@@ -10,10 +10,10 @@ use super::monitors;
 use super::runtimes::{self, State};
 use crate::engine::api::bundle::{Bundle, is_plain};
 use crate::engine::api::groups::{self, Maker};
-use crate::engine::api::names::{Run, is_id, run_of};
 use crate::engine::api::ours::told;
 use crate::engine::contract::Leftover;
-use crate::engine::held::{Held, value_of};
+use crate::engine::names::{Run, is_id, run_of};
+use crate::host::held::{Held, value_of};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -186,7 +186,7 @@ fn watched_by(line: &[u8]) -> Option<Watched> {
 mod tests {
     use super::*;
     use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN};
-    use crate::engine::held::tests::parent_and_child;
+    use crate::host::held::tests::parent_and_child;
     use rustix::process::geteuid;
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;

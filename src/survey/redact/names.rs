@@ -1,7 +1,8 @@
 //! What is a secret by its name, whoever chose it: `password=…`, and the user in a
 //! URL.
 
-use super::GONE;
+/// What stands in a secret's place.
+pub const GONE: &str = "[redacted]";
 
 /// Names whose value is a secret, whoever chose it.
 const NAMES: &[&str] = &[

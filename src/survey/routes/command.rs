@@ -1,11 +1,11 @@
 //! A program as a route. It may do anything, so it is started only if that is
 //! permitted.
 
-use super::form::CommandRoute;
+use super::kinds::CommandRoute;
 use super::result::Finding;
-use crate::survey::call::Told;
+use crate::deadline::Deadline;
 use crate::survey::program::run;
-use crate::watch::Watch;
+use crate::survey::told::Told;
 use rustix::fs::{Access, access};
 use std::process::Command;
 
@@ -34,7 +34,7 @@ pub fn probe(
     route: &CommandRoute,
     mut finding: Finding,
     permitted: bool,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Finding {
     let call = format!("{} {}", route.program.display(), route.arguments.join(" "));
     if let Err(why) = executable(route) {
@@ -53,7 +53,7 @@ pub fn probe(
             command.env(name, value);
         }
     }
-    match run(&mut command, MOST, watch) {
+    match run(&mut command, MOST, deadline) {
         Ok(ended) => {
             let how = ended.how();
             let between = match ended.stdout.last() {

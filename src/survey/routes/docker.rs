@@ -1,11 +1,11 @@
 //! A container engine as a route.
 
-use super::form::{Ability, DockerRoute};
+use super::kinds::{Ability, DockerRoute};
 use super::result::Finding;
+use crate::deadline::Deadline;
 use crate::image::Image;
 use crate::survey::engine_api::{Created, look};
 use crate::survey::http::Address;
-use crate::watch::Watch;
 
 /// Asks the engine; a container is created, and removed, only if permitted.
 pub fn probe(
@@ -13,7 +13,7 @@ pub fn probe(
     mut finding: Finding,
     permitted: bool,
     image: &Image,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Finding {
     let Some(address) = Address::parse(&route.host) else {
         return finding.denied(Ability::Containers, "nothing", "its host cannot be read");
@@ -22,7 +22,7 @@ pub fn probe(
         true => Ok(()),
         false => Err("not permitted"),
     };
-    let look = look(&address, permission, image, watch);
+    let look = look(&address, permission, image, deadline);
     for call in look.calls {
         finding.call(call.call, call.result);
     }

@@ -1,10 +1,10 @@
 //! A directory: a probe file is written, read back and removed.
 
-use super::form::{Ability, FileRoute};
+use super::kinds::{Ability, FileRoute};
 use super::result::Finding;
-use crate::attest::run::random_hex;
+use crate::deadline::Deadline;
 use crate::files::read_bounded;
-use crate::watch::Watch;
+use crate::random::random_hex;
 use rustix::fs::{Access, access};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,7 +18,12 @@ const MOST: u64 = 4096;
 /// Probes the directory; writes only if that is permitted. Calls to a file server
 /// that is gone do not return, and cannot be given a deadline: they are made in a
 /// thread that is left behind when the time is up. It ends with the tool.
-pub fn probe(route: &FileRoute, mut finding: Finding, permitted: bool, watch: &Watch) -> Finding {
+pub fn probe(
+    route: &FileRoute,
+    mut finding: Finding,
+    permitted: bool,
+    deadline: &Deadline,
+) -> Finding {
     let random = match random_hex::<16>() {
         Ok(random) => random,
         Err(failure) => return finding.denied(Ability::Documents, "nothing", failure.message),
@@ -33,7 +38,7 @@ pub fn probe(route: &FileRoute, mut finding: Finding, permitted: bool, watch: &W
     });
     let why = match thread {
         Err(error) => error.to_string(),
-        Ok(_) => match wait(&answered, watch) {
+        Ok(_) => match wait(&answered, deadline) {
             Ok(finding) => return finding,
             Err(why) => why,
         },
@@ -46,9 +51,9 @@ pub fn probe(route: &FileRoute, mut finding: Finding, permitted: bool, watch: &W
     finding.denied(Ability::Documents, "the directory does not answer", why)
 }
 
-fn wait(answered: &Receiver<Finding>, watch: &Watch) -> Result<Finding, String> {
+fn wait(answered: &Receiver<Finding>, deadline: &Deadline) -> Result<Finding, String> {
     loop {
-        let tick = watch.tick().map_err(|stopped| stopped.to_string())?;
+        let tick = deadline.tick().map_err(|stopped| stopped.to_string())?;
         match answered.recv_timeout(tick) {
             Ok(finding) => return Ok(finding),
             Err(RecvTimeoutError::Timeout) => {}

@@ -1,11 +1,11 @@
 //! One request to a host that the file lists. There is no TLS here: what needs
 //! it is reached through a forwarder of the user's on the loopback interface.
 
-use super::form::HttpRoute;
+use super::kinds::HttpRoute;
 use super::result::Finding;
-use crate::survey::call::Told;
+use crate::deadline::Deadline;
 use crate::survey::http::{Address, Request, exchange};
-use crate::watch::Watch;
+use crate::survey::told::Told;
 
 /// The most bytes of an answer that are kept.
 const MOST: usize = 64 * 1024;
@@ -112,7 +112,12 @@ pub fn in_the_clear(host: &str) -> String {
 }
 
 /// Sends the request, if it only asks or is permitted.
-pub fn probe(route: &HttpRoute, mut finding: Finding, permitted: bool, watch: &Watch) -> Finding {
+pub fn probe(
+    route: &HttpRoute,
+    mut finding: Finding,
+    permitted: bool,
+    deadline: &Deadline,
+) -> Finding {
     let call = format!("{} {}", route.method, route.url);
     if !permitted && !SAFE.contains(&route.method.as_str()) {
         finding.call(call, "not sent");
@@ -145,7 +150,12 @@ pub fn probe(route: &HttpRoute, mut finding: Finding, permitted: bool, watch: &W
         headers: &headers,
         body: route.body.as_bytes(),
     };
-    match exchange(&Address::Tcp(target.address.clone()), &request, MOST, watch) {
+    match exchange(
+        &Address::Tcp(target.address.clone()),
+        &request,
+        MOST,
+        deadline,
+    ) {
         Ok(answer) => {
             let status = answer.status;
             let said = Told::from(status.to_string())

@@ -2,14 +2,14 @@
 //! read-only transaction; tables and functions are made only if that is
 //! permitted, in transactions that are rolled back. There is no TLS here.
 
-use super::form::{Ability, PostgresRoute};
+use super::kinds::{Ability, PostgresRoute};
 use super::result::Finding;
 use super::socket::SocketFolder;
-use crate::attest::run::random_hex;
-use crate::survey::call::Told;
+use crate::deadline::{Deadline, Stopped, TICK};
+use crate::random::random_hex;
 use crate::survey::http::resolve;
 use crate::survey::surface::Answer;
-use crate::watch::{Stopped, TICK, Watch};
+use crate::survey::told::Told;
 use std::fmt::Write as _;
 use std::path::Path;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
@@ -39,7 +39,7 @@ pub fn probe(
     route: &PostgresRoute,
     mut finding: Finding,
     permitted: bool,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Finding {
     let password = match &route.password_env {
         None => None,
@@ -63,8 +63,8 @@ pub fn probe(
         Err(error) => Err(error.to_string().into()),
         Ok(runtime) => runtime.block_on(async {
             tokio::select! {
-                outcome = ask(route, password.as_deref(), permitted, &mut asked, watch) => outcome,
-                stopped = until_stopped(watch) => Err(stopped.to_string().into()),
+                outcome = ask(route, password.as_deref(), permitted, &mut asked, deadline) => outcome,
+                stopped = until_stopped(deadline) => Err(stopped.to_string().into()),
             }
         }),
     };
@@ -82,9 +82,9 @@ pub fn probe(
     }
 }
 
-async fn until_stopped(watch: &Watch) -> Stopped {
+async fn until_stopped(deadline: &Deadline) -> Stopped {
     loop {
-        match watch.left() {
+        match deadline.left() {
             Ok(_) => tokio::time::sleep(TICK).await,
             Err(stopped) => return stopped,
         }
@@ -116,7 +116,7 @@ async fn ask(
     password: Option<&str>,
     permitted: bool,
     asked: &mut Asked,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<Seen, Told> {
     let mut config = Config::new();
     config
@@ -126,7 +126,7 @@ async fn ask(
     if let Some(password) = password {
         config.password(password);
     }
-    let (reader, writer) = connect(route, password.is_some(), watch).await?;
+    let (reader, writer) = connect(route, password.is_some(), deadline).await?;
     // However much the server says, no more is heard.
     let stream = tokio::io::join(reader.take(MOST_BYTES), writer);
     let (client, connection) = config
@@ -149,7 +149,7 @@ type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 async fn connect(
     route: &PostgresRoute,
     with_password: bool,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<(Reader, Writer), String> {
     let port = route.port;
     if route.host.starts_with('/') {
@@ -163,7 +163,7 @@ async fn connect(
         let (reader, writer) = stream.into_split();
         return Ok((Box::new(reader), Box::new(writer)));
     }
-    let found = resolve(&format!("{}:{port}", route.host), watch);
+    let found = resolve(&format!("{}:{port}", route.host), deadline);
     let found = found.map_err(|error| error.to_string())?;
     let stream = TcpStream::connect(&found[..]).await;
     let (reader, writer) = stream.map_err(|error| error.to_string())?.into_split();

@@ -1,6 +1,7 @@
 //! The questions about a write channel, answered from what was seen.
 
-use super::form::{Ability, Routes};
+use super::form::Routes;
+use super::kinds::Ability;
 use super::result::RouteResult;
 use crate::survey::surface::Answer;
 use serde::Serialize;

@@ -1,9 +1,10 @@
 //! What a route came to.
 
-use super::form::{Ability, About};
-use crate::survey::call::{Call, MOST, Told};
+use super::kinds::{Ability, About};
+use crate::survey::call::{Call, MOST};
 use crate::survey::redact::Redactor;
 use crate::survey::surface::Answer;
+use crate::survey::told::Told;
 use serde::Serialize;
 
 /// Routes on which something may be changed.

@@ -1,15 +1,16 @@
 //! Every route at the same time, the questions, the verdict.
 
-use super::form::{Route, Routes};
+use super::form::Routes;
+use super::kinds::Route;
 use super::questions::{self, Question};
 use super::result::{Finding, Permit, RouteResult};
 use super::{command, docker, file, http, postgres};
 use crate::clock;
+use crate::deadline::Deadline;
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::survey::redact::Redactor;
 use crate::survey::surface::Answer;
-use crate::watch::Watch;
 use serde::Serialize;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
@@ -49,7 +50,7 @@ pub fn survey(
     file: &Path,
     permit: &Permit,
     image: &Image,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<RouteSurvey, Failure> {
     let form = Routes::read(file)?;
     let known = |name: &&String| form.routes.iter().any(|r| r.about().name == **name);
@@ -67,13 +68,13 @@ pub fn survey(
         let running: Vec<_> = form
             .routes
             .iter()
-            .map(|route| scope.spawn(|| probe(route, permit, image, watch)))
+            .map(|route| scope.spawn(|| probe(route, permit, image, deadline)))
             .collect();
         let ended = running.into_iter().map(|thread| thread.join());
         let ended: Result<Vec<_>, _> = ended.collect();
         ended.map_err(|_| Failure::internal("survey.panic", "a route panicked"))
     })?;
-    if let Some(signal) = watch.interrupted() {
+    if let Some(signal) = deadline.interrupted() {
         return Err(Failure::blocked(
             "run.interrupted",
             format!("interrupted by {signal} during the survey"),
@@ -88,16 +89,16 @@ pub fn survey(
 
 /// Probes one route. Whatever came back goes through one redactor that knows all
 /// secrets of the route, and is cut only after that.
-fn probe(route: &Route, permit: &Permit, image: &Image, watch: &Watch) -> RouteResult {
+fn probe(route: &Route, permit: &Permit, image: &Image, deadline: &Deadline) -> RouteResult {
     let about = route.about();
     let permitted = permit.covers(about.name);
     let finding = Finding::new(about);
     let finding = match route {
-        Route::File(route) => file::probe(route, finding, permitted, watch),
-        Route::Http(route) => http::probe(route, finding, permitted, watch),
-        Route::Postgres(route) => postgres::probe(route, finding, permitted, watch),
-        Route::Docker(route) => docker::probe(route, finding, permitted, image, watch),
-        Route::Command(route) => command::probe(route, finding, permitted, watch),
+        Route::File(route) => file::probe(route, finding, permitted, deadline),
+        Route::Http(route) => http::probe(route, finding, permitted, deadline),
+        Route::Postgres(route) => postgres::probe(route, finding, permitted, deadline),
+        Route::Docker(route) => docker::probe(route, finding, permitted, image, deadline),
+        Route::Command(route) => command::probe(route, finding, permitted, deadline),
     };
     finding.redacted(&redactor(route))
 }

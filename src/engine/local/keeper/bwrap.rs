@@ -1,16 +1,18 @@
 //! bubblewrap's part of a keeper.
 
-use super::{PROGRAM, Streams, at, compiled, limits, private_place, profile_digest, supervise};
+use super::common::{PROGRAM, Streams, at, compiled, private_place, profile_digest, supervise};
 use crate::engine::gate::{self, Closed, Forerunner};
+use crate::engine::local::binds::read_only_bind;
 use crate::engine::local::bubble::{self, Descriptors};
 use crate::engine::local::cgroup::Groups;
 use crate::engine::local::job::{Job, News};
-use crate::engine::local::{filter, host, rootfs, wire};
-use crate::engine::process::find_program;
+use crate::engine::local::{filter, limits, rootfs, wire};
 use crate::files::Folder;
+use crate::host::process::find_program;
+use crate::host::system;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::mount::{MountFlags, mount, mount_bind, mount_remount};
+use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, prlimit, setrlimit};
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -192,17 +194,6 @@ fn freeze(place: &Path) -> Result<Vec<(String, String)>, String> {
     Ok(frozen)
 }
 
-/// A bind of a pseudo file system that can only be read.
-pub fn read_only_bind(path: &Path, at: &Path) -> rustix::io::Result<()> {
-    mount_bind(path, at)?;
-    let flags = MountFlags::BIND
-        | MountFlags::RDONLY
-        | MountFlags::NOSUID
-        | MountFlags::NODEV
-        | MountFlags::NOEXEC;
-    mount_remount(at, flags, "")
-}
-
 /// What is mounted over must be there before the root becomes read-only.
 fn mount_points<'a>(
     job: &Job,
@@ -234,7 +225,7 @@ fn program_file(program: &[libc::sock_filter]) -> Result<OwnedFd, String> {
 /// Root of the host is not what the container's user should be behind the
 /// scenes: bubblewrap runs as that user from its start.
 fn as_plain_user(command: &mut Command) {
-    if !host::is_root() {
+    if !system::is_root() {
         return;
     }
     let plain = crate::sandbox::profile::USER;

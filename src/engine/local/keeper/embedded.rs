@@ -1,14 +1,15 @@
 //! The embedded engine's part of a keeper: libcontainer.
 
-use super::{PROGRAM, Streams, at, compiled, limits, private_place, profile_digest, supervise};
-use crate::engine::descriptors;
+use super::common::{PROGRAM, Streams, at, compiled, private_place, profile_digest, supervise};
 use crate::engine::gate::{self, Closed};
 use crate::engine::local::cgroup::{self, Groups};
 use crate::engine::local::job::{Job, News};
 use crate::engine::local::oci::Way;
-use crate::engine::local::support::ROOT;
-use crate::engine::local::{host, loopback, oci, orphans, own, wire};
-use crate::engine::namespaces::unshare;
+use crate::engine::local::{limits, loopback, oci, orphans, own, wire};
+use crate::host::descriptors;
+use crate::host::groups::ROOT;
+use crate::host::namespaces::unshare;
+use crate::host::system;
 use libcontainer::container::Container;
 use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::oci_spec::runtime::Spec;
@@ -119,7 +120,7 @@ fn keep_embedded(
 /// Gives the container's user the group that is shown to the container.
 /// Without root that is who has made it.
 fn give_group(job: &Job) -> Result<(), String> {
-    if !host::is_root() {
+    if !system::is_root() {
         return Ok(());
     }
     let (uid, gid) = oci::ids(&job.settings.user);
@@ -143,10 +144,10 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// hierarchy, and on rules for devices, which are root's to set. There the keeper
 /// makes them, and libcontainer is shown none.
 fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
-    if host::is_root() {
+    if system::is_root() {
         let limited = job.settings.cpu_quota_us > 0;
         let way = Way {
-            cpus: host::processors(),
+            cpus: system::processors(),
             group: format!("/{}", job.name),
             counters: limited.then(|| cgroup::counters(&job.name)),
             writable: job.extras.own_group,
@@ -168,7 +169,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
         hide_groups()?;
     }
     let way = Way {
-        cpus: host::processors(),
+        cpus: system::processors(),
         // One that is there already is entered, one that cannot be made is left.
         group: match groups.counters().map(|group| group.strip_prefix(ROOT)) {
             Some(Ok(below)) => format!("/{}", below.display()),

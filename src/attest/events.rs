@@ -1,0 +1,52 @@
+//! What a run tells while it goes on. Who listens shows it, or does not.
+
+/// The stages of a run, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The engine is asked about itself.
+    Engine,
+    /// The image is loaded.
+    Image,
+    /// The container is made and started.
+    Launch,
+    /// The inspector probes.
+    Probe,
+    /// The controls run.
+    Controls,
+    /// Everything is written down.
+    Collect,
+}
+
+impl Stage {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Engine => "engine",
+            Self::Image => "image",
+            Self::Launch => "launch",
+            Self::Probe => "probe",
+            Self::Controls => "controls",
+            Self::Collect => "collect",
+        }
+    }
+}
+
+/// Something that happens in the course of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A stage begins, and the one before is done.
+    Begins(Stage),
+    /// The user should know this.
+    Note(&'a str),
+}
+
+/// Is told what happens.
+pub trait Listener {
+    /// This has just happened.
+    fn hear(&mut self, event: Event);
+}
+
+/// Nobody listens.
+impl Listener for () {
+    fn hear(&mut self, _event: Event) {}
+}

@@ -1,0 +1,84 @@
+//! Values that arguments of several commands have.
+
+use crate::engine::contract::LONGEST_RUN;
+use clap::ValueEnum;
+use std::time::Duration;
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs; on standard output, everything else on standard error.
+    Json,
+}
+
+/// Engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// The first that can be used: Docker, Podman, embedded, bwrap.
+    Auto,
+    /// Docker Engine.
+    Docker,
+    /// Podman, through its service; one is started if none runs.
+    Podman,
+    /// The engine built into this tool; needs nothing installed.
+    Embedded,
+    /// bubblewrap.
+    Bwrap,
+    /// Every engine that can be used, one after the other (`run` only).
+    All,
+}
+
+impl EngineName {
+    /// The name on the command line and in evidence.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineName::Auto => "auto",
+            EngineName::Docker => "docker",
+            EngineName::Podman => "podman",
+            EngineName::Embedded => "embedded",
+            EngineName::Bwrap => "bwrap",
+            EngineName::All => "all",
+        }
+    }
+}
+
+/// Venues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Venue {
+    /// A throwaway container on the VPS engine: approved.
+    Vps,
+    /// A deny-by-default CI runner: approved.
+    Ci,
+    /// A developer's machine: never B4′ evidence.
+    Dev,
+}
+
+impl Venue {
+    /// The name used in evidence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Venue::Vps => "vps",
+            Venue::Ci => "ci",
+            Venue::Dev => "dev",
+        }
+    }
+}
+
+/// Control runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Controls {
+    /// No control runs.
+    None,
+    /// Every control, none of which opens a way out.
+    Safe,
+}
+
+/// A number of seconds that a run may last.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds @ 1..=LONGEST_RUN) => Ok(Duration::from_secs(seconds)),
+        _ => Err(format!("a number of seconds between 1 and {LONGEST_RUN}")),
+    }
+}

@@ -1,0 +1,56 @@
+//! Who gets to the host's side of /in and /out.
+
+use super::*;
+use crate::host::claim::tests::{SOMEBODY, is_root, open_place};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// Tells whether somebody else can do this to a path.
+fn somebody_can(what: &[&str], path: &Path) -> bool {
+    let mut command = Command::new(what[0]);
+    command.args(&what[1..]).arg(path);
+    command.stderr(Stdio::null()).stdout(Stdio::null());
+    let done = command.uid(SOMEBODY).gid(SOMEBODY).status().unwrap();
+    done.success()
+}
+
+#[test]
+fn nobody_else_reaches_what_is_open() {
+    if !is_root() {
+        return;
+    }
+    let (_place, parent) = open_place();
+    let claim = Claim::make(parent, "tki-attest-x", None).unwrap();
+    let input = fill(claim.folder(), "58713:58713").unwrap();
+    let base = claim.folder().path().to_owned();
+    let target = base.join("in/tki-probe-target");
+    let modes = [&base, input.path(), &base.join("out"), &target].map(|path| {
+        let found = fs::symlink_metadata(path).unwrap();
+        (found.mode() & 0o7777, found.uid())
+    });
+    let sandbox = 58_713;
+    assert_eq!(
+        modes,
+        [
+            (0o700, 0),
+            (0o777, sandbox),
+            (0o777, sandbox),
+            (0o666, sandbox)
+        ]
+    );
+    for (what, path) in [
+        (&["ls"][..], &base),
+        (&["stat"], &target),
+        (&["cat"], &target),
+        (&["rm", "-f"], &target),
+        (&["touch"], &base.join("in/more")),
+        (&["ln", "-s", "/etc/shadow"], &base.join("in/link")),
+        (&["rmdir"], &base.join("out")),
+    ] {
+        assert!(!somebody_can(what, path) && target.exists(), "{what:?}");
+    }
+    drop(claim);
+    assert!(!base.exists());
+}

@@ -1,0 +1,5 @@
+//! The half of a container's life that knows no probes: what stands behind /in and /out
+//! ([`sides`]), and the container from its launch to its end ([`container`]).
+
+pub mod container;
+pub mod sides;

@@ -1,0 +1,236 @@
+//! The table: which module at the root of the crate may import which, and why.
+
+/// What a module may import.
+#[derive(Debug)]
+pub struct Wall {
+    /// The module, at the root of the crate.
+    pub module: &'static str,
+    /// Modules or submodules, each with the reason.
+    pub may: &'static [(&'static str, &'static str)],
+}
+
+const FAILURE: (&str, &str) = ("failure", "what a person is told");
+const CLOCK: (&str, &str) = ("clock", "times in evidence and in names");
+const EXIT: (&str, &str) = ("exit", "the exit code");
+const IMAGE: (&str, &str) = ("image", "the image that containers are made from");
+const RANDOM: (&str, &str) = ("random", "nonces and ids");
+const DEADLINE: (&str, &str) = ("deadline", "waits that Ctrl-C ends");
+const EXECUTABLE: (&str, &str) = ("executable", "the digest of this tool");
+
+/// The table, from the base upwards.
+pub const WALLS: &[Wall] = &[
+    Wall {
+        module: "exit",
+        may: &[],
+    },
+    Wall {
+        module: "failure",
+        may: &[EXIT],
+    },
+    Wall {
+        module: "clock",
+        may: &[],
+    },
+    Wall {
+        module: "deadline",
+        may: &[],
+    },
+    Wall {
+        module: "random",
+        may: &[FAILURE],
+    },
+    Wall {
+        module: "files",
+        may: &[],
+    },
+    Wall {
+        module: "executable",
+        may: &[FAILURE],
+    },
+    Wall {
+        module: "diff",
+        may: &[],
+    },
+    Wall {
+        module: "image",
+        may: &[FAILURE, EXIT, ("files", "contexts, layouts and archives")],
+    },
+    Wall {
+        module: "state",
+        may: &[CLOCK, ("files", "the file of state")],
+    },
+    Wall {
+        module: "trust",
+        may: &[FAILURE, EXIT, DEADLINE, ("files", "keys and envelopes")],
+    },
+    Wall {
+        module: "sandbox",
+        may: &[FAILURE, ("files", "profile files")],
+    },
+    Wall {
+        module: "host",
+        may: &[
+            FAILURE,
+            CLOCK,
+            ("files", "directories that are held, files about the host"),
+        ],
+    },
+    Wall {
+        module: "engine",
+        may: &[
+            FAILURE,
+            CLOCK,
+            ("files", "files beside engines"),
+            IMAGE,
+            (
+                "host",
+                "processes, control groups and directories of this host",
+            ),
+            (
+                "sandbox",
+                "its user and removed variables; settings, in a test",
+            ),
+        ],
+    },
+    Wall {
+        module: "launch",
+        may: &[
+            FAILURE,
+            ("files", "a directory that is held"),
+            IMAGE,
+            (
+                "host",
+                "scratch directories, the janitor, what marks a process",
+            ),
+            ("sandbox::profile", "limits and the user"),
+            ("engine", "the container"),
+        ],
+    },
+    Wall {
+        module: "attest",
+        may: &[
+            FAILURE,
+            CLOCK,
+            RANDOM,
+            EXECUTABLE,
+            ("files", "evidence, written whole"),
+            IMAGE,
+            ("state", "what the run before has seen of the gate"),
+            ("trust::envelope_file", "the name of the envelope"),
+            ("sandbox", "the profile and its settings"),
+            ("host", "the outside witness, canaries, the venue"),
+            ("engine", "what an engine offers and says"),
+            ("launch", "a container from launch to end"),
+        ],
+    },
+    Wall {
+        module: "verify",
+        may: &[FAILURE, EXIT],
+    },
+    Wall {
+        module: "survey",
+        may: &[
+            FAILURE,
+            CLOCK,
+            RANDOM,
+            DEADLINE,
+            ("files", "files about surfaces and routes"),
+            IMAGE,
+            ("host", "programs, facts about the venue"),
+            ("engine", "where a Podman is, labels of a container"),
+        ],
+    },
+    Wall {
+        module: "packet",
+        may: &[
+            FAILURE,
+            CLOCK,
+            RANDOM,
+            EXECUTABLE,
+            ("files", "the packet"),
+            IMAGE,
+            ("sandbox", "the profile and its settings"),
+            ("engine::local", "the profile as a program"),
+            ("survey", "what was found here"),
+        ],
+    },
+    Wall {
+        module: "report",
+        may: &[
+            FAILURE,
+            EXIT,
+            ("diff", "what changed"),
+            ("sandbox", "what was said of a seccomp profile"),
+            ("verify", "a decision"),
+            ("survey", "what was found here"),
+            ("attest::events", "what a run tells while it goes on"),
+        ],
+    },
+    Wall {
+        module: "cli",
+        may: &[
+            ("image::built_in", "the image's usual name"),
+            ("trust::passphrase", "where a passphrase comes from"),
+            ("engine", "addresses, the gate, the longest run"),
+            ("packet", "whom a packet is for"),
+            ("report", "forms and colours"),
+        ],
+    },
+    Wall {
+        module: "commands",
+        may: &[
+            FAILURE,
+            EXIT,
+            CLOCK,
+            RANDOM,
+            DEADLINE,
+            EXECUTABLE,
+            ("files", "inputs and results"),
+            ("image", "builds and layouts"),
+            ("state", "what is remembered and removed"),
+            ("trust", "keys and signers"),
+            ("diff", "a comparison"),
+            ("sandbox", "profiles"),
+            ("host", "the janitor, leftovers, the venue"),
+            ("engine", "the choice of an engine"),
+            ("attest", "a run"),
+            ("verify", "a verification"),
+            ("survey", "a survey"),
+            ("packet", "a packet"),
+            ("report", "what is shown"),
+            ("cli", "arguments"),
+        ],
+    },
+    Wall {
+        module: "main",
+        may: &[
+            EXIT,
+            ("host", "the janitor's and the visitor's lives"),
+            ("engine::local", "the keeper's life"),
+            ("report", "a failure"),
+            ("cli", "arguments"),
+            ("commands", "one of them"),
+        ],
+    },
+];
+
+/// Submodules that import nothing of each other, in this direction, although it would close
+/// no circle.
+pub const APART: &[(&str, &str, &str)] = &[
+    ("engine::api", "engine::local", DAEMON),
+    ("engine::docker", "engine::local", DAEMON),
+    ("engine::podman", "engine::local", DAEMON),
+    ("engine::local", "engine::api", DAEMON),
+    ("engine::local", "engine::docker", DAEMON),
+    ("engine::local", "engine::podman", DAEMON),
+    ("engine::docker", "engine::podman", SHARED),
+    ("engine::podman", "engine::docker", SHARED),
+    (
+        "attest::container",
+        "attest::neighbour",
+        "a container knows the neighbour by its id",
+    ),
+];
+
+const DAEMON: &str = "an engine with a daemon and one without share the contract alone";
+const SHARED: &str = "what both need is in engine::api";
