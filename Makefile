@@ -7,7 +7,7 @@ TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils
 	iproute2 openssh-client openssh-server openssl podman uidmap runc crun bubblewrap catatonit postgresql shellcheck \
 	qemu-system-x86 busybox-static apparmor procps runsc golang-github-opencontainers-image-spec-dev
 
-.PHONY: all attest check test lint bench fuzz image image-context release schema clean
+.PHONY: all attest check test golden lint bench fuzz image image-context release schema clean
 
 all: attest
 
@@ -29,8 +29,14 @@ check:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --lib --locked
 
+# Record the bundles that those tests read anew, by runs on the Docker Engine of this machine;
+# needed after every change of the inspector.
+golden:
+	cargo build --locked
+	scripts/with-engines scripts/golden "$${CARGO_TARGET_DIR:-target}/debug/tki-attest" tests/golden
+
 lint:
-	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools scripts/other-kernel scripts/shipped-profiles fuzz/prepare .ci/run \
+	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/golden scripts/python-tools scripts/other-kernel scripts/shipped-profiles fuzz/prepare .ci/run \
 		src/packet/kubernetes-collect.sh tests/harmless/machine.sh tests/harmless/battery.sh
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check

@@ -1,6 +1,7 @@
 //! Agents that do not answer. Fakes: a real ssh-agent cannot be made to hang.
 
-use super::bases::{keys, plain};
+use super::bases::plain;
+use crate::common::signed::keys;
 use crate::common::{names_in, said, shared_engine, tool};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal, kill_process};

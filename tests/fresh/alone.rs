@@ -2,7 +2,8 @@
 //! mount, as nobody, under strace. It opens no socket, writes nothing but its
 //! result, and no file outside its arguments.
 
-use super::bases::{Copy, full};
+use super::bases::full;
+use crate::common::signed::Copy;
 use crate::common::{Mounted, isolated, names_in, need};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

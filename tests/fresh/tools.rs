@@ -2,7 +2,8 @@
 //! what is not: jq (the stamp), openssl and securesystemslib (the signature),
 //! in-toto's own library (the statement), check-jsonschema (the schemas).
 
-use super::bases::{Copy, full, keys, plain};
+use super::bases::{full, plain};
+use crate::common::signed::{Copy, keys};
 use crate::common::{Said, need, python_tool, root, said};
 use serde_json::Value;
 use std::fs;

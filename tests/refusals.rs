@@ -1,14 +1,28 @@
-//! One folder per refusal. `tests/reject/bundle-*/case.toml` says what is done
-//! to a good, signed bundle and what must come of it; README.md says why.
+//! A test per folder of `tests/reject`. In `bundle-*`, `case.toml` says what is done to a
+//! good, signed bundle and what must come of it; README.md says why. In `dockerfile-*` lies
+//! a Dockerfile, and the exact error that it must give.
 
-use super::bases::{Base, Copy, full, keys, other, plain};
-use crate::common::{root, run, tool};
+/// Running the tool; bundles that a test changes.
+#[allow(dead_code, reason = "the rest is for tests that need an engine")]
+mod common;
+/// Bundles of real runs, recorded by `make golden`.
+#[allow(dead_code, reason = "the tests of the recordings use the rest")]
+mod golden;
+
+use common::signed::{Base, Copy, keys};
+use common::{root, run, tool};
+use golden::{full, other, plain};
+use libtest_mimic::{Arguments, Failed, Trial};
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tki_attest::exit::Exit;
+use tki_attest::failure::Failure;
+use tki_attest::image::{BuildOptions, Context, Image, ImageError, Recipe, build};
 use tki_attest::trust::agent::PATIENCE;
 use tki_attest::trust::dsse::Envelope;
 use tki_attest::trust::envelope_file;
@@ -129,41 +143,83 @@ fn evidence() -> String {
     "evidence".into()
 }
 
-#[test]
-fn every_folder_is_refused_as_it_says() {
-    let mut names: Vec<PathBuf> = fs::read_dir(root().join("tests/reject"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            path.file_name()
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .starts_with("bundle-")
+fn main() {
+    let arguments = Arguments::from_args();
+    let entries = fs::read_dir(root().join("tests/reject")).unwrap();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    let (bundles, dockerfiles) = (count(&folders, "bundle-"), count(&folders, "dockerfile-"));
+    let mut trials = vec![
+        Trial::test("all_folders_are_found", move || {
+            assert!(bundles >= 100, "only {bundles} folders of bundles");
+            assert!(
+                dockerfiles >= 18,
+                "only {dockerfiles} folders of Dockerfiles"
+            );
+            Ok(())
+        }),
+        Trial::test("the_bases_are_accepted", || {
+            for base in [plain(), full(), other()] {
+                let said = base.copy().verify(&[]);
+                assert_eq!(said.status, 0, "the base itself: {said:?}");
+            }
+            Ok(())
+        }),
+    ];
+    trials.extend(folders.into_iter().map(|folder| {
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        Trial::test(name.clone(), move || {
+            match name.split_once('-') {
+                Some(("bundle", _)) => bundle_is_refused(&folder),
+                Some(("dockerfile", _)) => dockerfile_is_refused(&folder),
+                _ => Err("neither of a bundle nor of a Dockerfile".into()),
+            }
+            .map_err(Failed::from)
         })
-        .collect();
-    names.sort();
-    assert!(names.len() >= 100, "only {} folders", names.len());
-    let mut wrong = Vec::new();
-    for base in [plain(), full()] {
-        let said = base.copy().verify(&[]);
-        assert_eq!(said.status, 0, "the base itself: {said:?}");
+    }));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn count(folders: &[PathBuf], start: &str) -> usize {
+    let names = folders
+        .iter()
+        .filter_map(|folder| folder.file_name()?.to_str());
+    names.filter(|name| name.starts_with(start)).count()
+}
+
+fn bundle_is_refused(folder: &Path) -> Result<(), String> {
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+    if readme.len() <= 60 {
+        return Err("it has no README.md".into());
     }
-    for folder in &names {
-        let name = folder.file_name().unwrap().to_str().unwrap();
-        let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
-        assert!(readme.len() > 60, "{name} has no README.md");
-        if let Err(why) = refused(folder) {
-            wrong.push(format!("{name}: {why}"));
-        }
+    refused(folder)
+}
+
+/// Compares the error that a Dockerfile gives with the one that is expected.
+fn dockerfile_is_refused(folder: &Path) -> Result<(), String> {
+    let bytes = fs::read(folder.join("Dockerfile")).map_err(|e| e.to_string())?;
+    let expected = fs::read_to_string(folder.join("expected")).unwrap_or_default();
+    let Err(error) = built(&bytes) else {
+        return Err("it was built".into());
+    };
+    if error.to_string() != expected.trim_end() {
+        return Err(format!("says {:?}, not {expected:?}", error.to_string()));
     }
-    assert!(
-        wrong.is_empty(),
-        "{} of {}:\n{}",
-        wrong.len(),
-        names.len(),
-        wrong.join("\n")
-    );
+    match Failure::from(error).exit {
+        Exit::Usage => Ok(()),
+        exit => Err(format!("ends with {exit:?}")),
+    }
+}
+
+fn built(dockerfile: &[u8]) -> Result<Image, ImageError> {
+    let recipe = Recipe::parse("Dockerfile", dockerfile)?;
+    let files = ["a", "b"].map(|name| (name.to_owned(), Vec::new()));
+    let options = BuildOptions {
+        epoch: 1_700_000_000,
+        tag: "tki-image-test:refusal".into(),
+        bases: BTreeMap::new(),
+    };
+    build(&recipe, &Context::memory(files.into())?, &options)
 }
 
 fn refused(folder: &Path) -> Result<(), String> {

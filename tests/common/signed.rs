@@ -1,6 +1,6 @@
-//! A signed answer to a request, made once, with and without controls.
+//! A signed answer to a request, with all that its verifier needs.
 
-use crate::common::{Said, attest, evidence_in, names_in, read_json, run, shared_engine, tool};
+use super::{Said, evidence_in, names_in, read_json, run, tool};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,67 +61,22 @@ pub fn keygen(out: &Path, arguments: &[&str]) -> Said {
 /// The list in which the operator may sign.
 pub const SIGNERS: &str = "operator@vps namespaces=\"tki-attest\" {operator}\n";
 
-/// Without controls.
-pub fn plain() -> &'static Base {
-    static BASE: OnceLock<Base> = OnceLock::new();
-    BASE.get_or_init(|| make("none"))
-}
-
-/// Another run without controls, which answers another request.
-pub fn other() -> &'static Base {
-    static BASE: OnceLock<Base> = OnceLock::new();
-    BASE.get_or_init(|| make("none"))
-}
-
-/// With controls.
-pub fn full() -> &'static Base {
-    static BASE: OnceLock<Base> = OnceLock::new();
-    BASE.get_or_init(|| make("safe"))
-}
-
-/// Somebody else may be using the machine just now, which is then seen in the
-/// inventory or in the limits; a few attempts find a quiet moment.
-fn make(controls: &str) -> Base {
-    let _engine = shared_engine();
-    let mut last = None;
-    for _ in 0..12 {
-        let folder = tempfile::tempdir().unwrap();
-        let request = folder.path().join("request.json");
-        ask(&request, &["--venue", "vps"]).succeeded();
-        let out = folder.path().join("out");
-        let key = keys().private("operator");
-        let said = last.insert(attest(
-            &out,
-            &[
-                "--venue",
-                "vps",
-                "--controls",
-                controls,
-                "--request",
-                request.to_str().unwrap(),
-                "--sign",
-                key.to_str().unwrap(),
-            ],
-        ));
-        if said.status == 0 {
-            fs::write(folder.path().join("signers"), keys().list(SIGNERS)).unwrap();
-            let path = evidence_in(&out);
-            return Base {
-                value: read_json(&path),
-                path,
-                folder,
-            };
-        }
-    }
-    panic!("no run is accepted: {last:?}");
-}
-
 /// `tki-attest request`.
 pub fn ask(out: &Path, arguments: &[&str]) -> Said {
     run(tool().arg("request").arg("--out").arg(out).args(arguments))
 }
 
 impl Base {
+    /// A directory with `request.json`, `signers` and, in `out`, the bundle.
+    pub fn new(folder: tempfile::TempDir) -> Self {
+        let path = evidence_in(&folder.path().join("out"));
+        Self {
+            value: read_json(&path),
+            path,
+            folder,
+        }
+    }
+
     /// The request that it answers.
     pub fn request(&self) -> PathBuf {
         self.folder.path().join("request.json")

@@ -1,0 +1,20 @@
+//! Tests that need no root, no engine, no network and no other program: what reads a
+//! bundle, a profile, a Dockerfile or the documentation. The bundles are recordings.
+
+/// Building an image.
+mod builds;
+/// Running the tool; bundles that a test changes.
+#[allow(dead_code, reason = "the rest is for tests that need an engine")]
+mod common;
+/// Bundles of real runs, recorded by `make golden`.
+mod golden;
+/// Packets: where they are written, and what they are called.
+mod packets;
+/// Reading seccomp profiles: lint, explain.
+mod profiles;
+/// The recordings themselves: current, signed, small, without secrets.
+mod recordings;
+/// Requests, signatures, policies.
+mod trust;
+/// Every edit is refused.
+mod verify;
