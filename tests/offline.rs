@@ -6,6 +6,8 @@ mod builds;
 /// Running the tool; bundles that a test changes.
 #[allow(dead_code, reason = "the rest is for tests that need an engine")]
 mod common;
+/// The documentation against the code.
+mod documents;
 /// Bundles of real runs, recorded by `make golden`.
 mod golden;
 /// Packets: where they are written, and what they are called.

@@ -1,0 +1,7 @@
+//! The documentation against the code: codes, steps and numbers that it names are those
+//! that there are.
+
+/// Failure codes, in both directions.
+mod codes;
+/// Numbers of probes, operations, controls and calls.
+mod counts;
