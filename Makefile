@@ -29,11 +29,12 @@ check:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --lib --locked
 
-# Record the bundles that those tests read anew, by runs on the Docker Engine of this machine;
-# needed after every change of the inspector.
+# Record the bundles that those tests read anew, by runs on the Docker Engine of this machine,
+# and what a person reads of them. Needed after every change of the inspector.
 golden:
 	cargo build --locked
 	scripts/with-engines scripts/golden "$${CARGO_TARGET_DIR:-target}/debug/tki-attest" tests/golden
+	INSTA_UPDATE=always cargo test --locked --test offline -- shown
 
 lint:
 	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/golden scripts/python-tools scripts/other-kernel scripts/shipped-profiles fuzz/prepare .ci/run \

@@ -10,12 +10,16 @@ mod common;
 mod documents;
 /// Bundles of real runs, recorded by `make golden`.
 mod golden;
+/// What differs from one recording to the next is masked.
+mod masks;
 /// Packets: where they are written, and what they are called.
 mod packets;
 /// Reading seccomp profiles: lint, explain.
 mod profiles;
 /// The recordings themselves: current, signed, small, without secrets.
 mod recordings;
+/// What a person reads, as it stands in files.
+mod shown;
 /// Requests, signatures, policies.
 mod trust;
 /// Every edit is refused.
