@@ -18,6 +18,8 @@ mod packets;
 mod profiles;
 /// The recordings themselves: current, signed, small, without secrets.
 mod recordings;
+/// Runs over an engine that plays a recording.
+mod replay;
 /// What a person reads, as it stands in files.
 mod shown;
 /// Requests, signatures, policies.
