@@ -5,3 +5,5 @@
 mod codes;
 /// Numbers of probes, operations, controls and calls.
 mod counts;
+/// Crates that are there in two versions.
+mod dependencies;
