@@ -26,11 +26,13 @@ test:
 		scripts/other-kernel "$${CARGO_TARGET_DIR:-target}/kernel"; \
 		scripts/shipped-profiles "$${CARGO_TARGET_DIR:-target}/profiles"; cargo test --workspace --locked'
 
-# The loop for every edit: needs no root, no engine and no package.
+# The loop for every edit: format, lints, and all tests that need no root, no engine, no
+# network and no package.
 check:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --workspace --lib --locked
+	TKI_SWEEP=101 cargo test --workspace --locked --lib --test offline --test refusals
+	cargo test --workspace --locked --doc
 
 # Record the bundles that those tests read anew, by runs on the Docker Engine of this machine,
 # and what a person reads of them. Needed after every change of the inspector.
