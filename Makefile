@@ -7,15 +7,18 @@ TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils
 	iproute2 openssh-client openssh-server openssl podman uidmap runc crun bubblewrap catatonit postgresql shellcheck \
 	qemu-system-x86 busybox-static apparmor procps runsc golang-github-opencontainers-image-spec-dev
 
-.PHONY: all attest check test lint bench fuzz image image-context release schema clean
+# Where tools of cargo's are installed that are missing.
+TOOLS := $(CURDIR)/target/tools
+
+.PHONY: all attest check test golden lint deny bench fuzz image image-context release schema clean
 
 all: attest
 
 # Build everything and attest on this machine, for development: on Docker if one
 # answers, else Podman, else the engine that is built in. Nothing is installed.
 attest:
-	cargo build --release --locked
-	target/release/tki-attest run --venue dev
+	cargo build --profile attest --locked
+	$${CARGO_TARGET_DIR:-target}/attest/tki-attest run --venue dev
 
 test:
 	scripts/with-engines --packages "$(TEST_PACKAGES)" sh -ec \
@@ -23,20 +26,35 @@ test:
 		scripts/other-kernel "$${CARGO_TARGET_DIR:-target}/kernel"; \
 		scripts/shipped-profiles "$${CARGO_TARGET_DIR:-target}/profiles"; cargo test --workspace --locked'
 
-# The loop for every edit: needs no root, no engine and no package.
+# The loop for every edit: format, lints, and all tests that need no root, no engine, no
+# network and no package.
 check:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --workspace --lib --locked
+	TKI_SWEEP=101 cargo test --workspace --locked --lib --test offline --test refusals
+	cargo test --workspace --locked --doc
+
+# Record the bundles that those tests read anew, by runs on the Docker Engine of this machine,
+# and what a person reads of them. Needed after every change of the inspector.
+golden:
+	cargo build --locked
+	scripts/with-engines scripts/golden "$${CARGO_TARGET_DIR:-target}/debug/tki-attest" tests/golden
+	INSTA_UPDATE=always cargo test --locked --test offline -- shown
 
 lint:
-	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/python-tools scripts/other-kernel scripts/shipped-profiles fuzz/prepare .ci/run \
+	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/golden scripts/python-tools scripts/other-kernel scripts/shipped-profiles fuzz/prepare .ci/run \
 		src/packet/kubernetes-collect.sh tests/harmless/machine.sh tests/harmless/battery.sh
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package tki-prober --bin tki-prober --features freestanding \
 		--profile inside --target $(TARGET) --locked -- -D warnings
+
+# Licences, sources, and no crate in two versions without a reason (deny.toml).
+deny:
+	PATH="$(TOOLS)/bin:$$PATH" sh -c 'command -v cargo-deny' || \
+		cargo install cargo-deny --locked --root "$(TOOLS)"
+	PATH="$(TOOLS)/bin:$$PATH" cargo deny --locked check licenses bans sources
 
 # Measured side by side with peers, as ratios.
 bench:
@@ -47,15 +65,14 @@ bench:
 # files of routes. cargo-fuzz is installed below the target directory if there is none.
 FUZZ_SECONDS := 600
 FUZZ_TARGETS := verify layout profile routes
-FUZZ_TOOLS := $(CURDIR)/target/tools
 
 fuzz:
 	cargo build --release --locked
 	rm -rf fuzz/bundle
 	scripts/with-engines --packages g++ fuzz/prepare target/release/tki-attest fuzz/bundle
-	PATH="$(FUZZ_TOOLS)/bin:$$PATH" sh -c 'command -v cargo-fuzz' || \
-		cargo install cargo-fuzz --locked --root "$(FUZZ_TOOLS)"
-	cd fuzz && export PATH="$(FUZZ_TOOLS)/bin:$$PATH" TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 && \
+	PATH="$(TOOLS)/bin:$$PATH" sh -c 'command -v cargo-fuzz' || \
+		cargo install cargo-fuzz --locked --root "$(TOOLS)"
+	cd fuzz && export PATH="$(TOOLS)/bin:$$PATH" TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 && \
 		for target in $(FUZZ_TARGETS); do \
 			cargo fuzz run --sanitizer none "$$target" -- \
 				-max_total_time=$(FUZZ_SECONDS) -len_control=0 -max_len=4096 || exit; \

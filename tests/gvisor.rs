@@ -1,11 +1,11 @@
 //! gVisor, whose kernel is not the host's: Debian's `runsc` on a Docker Engine of our own and
 //! on Podman, with its seccomp profile and without. Where there is no runsc these fail.
 
+use crate::common::bundle::write_restamped;
 use crate::common::podman::{podman, whole_podman};
 use crate::common::private_engine::{PrivateEngine, write_program};
 use crate::common::somebody::Somebody;
 use crate::common::{attest, eventually, evidence_in, isolated, need, read_json, run, verify};
-use crate::verify::write_restamped;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

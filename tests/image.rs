@@ -1,18 +1,15 @@
-//! The image stage against the tools that will meet its images: the same bytes
-//! everywhere, accepted by skopeo, umoci and Docker, and the same file tree as
-//! BuildKit makes of the same Dockerfile.
+//! The image stage against the tools that will meet its images: accepted by skopeo, umoci
+//! and Docker, and the same file tree as BuildKit makes of the same Dockerfile.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::common::layers::{Bench, Contents, options, stage, tree};
 use crate::common::{root, whole_engine};
-use oci_image::{BuildOptions, Context, Image, ImageError, Recipe, build, read_identity};
+use oci_image::{Context, Recipe, build, read_identity};
 use serde_json::Value;
-use tki_attest::image::store;
 
 /// The commands that build by BuildKit, in order of preference: not every
 /// `docker` on a PATH has the plug-in that newer clients need for it.
@@ -35,137 +32,6 @@ fn run(package: &str, command: &mut Command) -> Output {
 
 fn stdout(output: Output) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-/// A context with everything that the sandbox's Dockerfile copies, and files to
-/// try `COPY` with. The modes are those that the image stage would give anyway.
-fn stage(place: &Path) {
-    fn copy(from: &Path, to: &Path) {
-        fs::create_dir_all(to).unwrap();
-        for entry in fs::read_dir(from).unwrap() {
-            let entry = entry.unwrap();
-            let target = to.join(entry.file_name());
-            match entry.file_type().unwrap().is_dir() {
-                true => copy(&entry.path(), &target),
-                false => drop(fs::copy(entry.path(), target).unwrap()),
-            }
-        }
-    }
-    copy(&root().join("image/rootfs"), &place.join("rootfs"));
-    let volumes = ["rootfs/volumes/in", "rootfs/volumes/out"];
-    for path in ["d/sub", "e/sub"].iter().chain(&volumes) {
-        fs::create_dir_all(place.join(path)).unwrap();
-    }
-    for path in ["tki-prober", "f", "d/x", "d/sub/y", "e/z", "e/sub/w"] {
-        fs::write(place.join(path), path).unwrap();
-    }
-    std::os::unix::fs::symlink("../f", place.join("d/link")).unwrap();
-    normalise(place);
-    for path in ["tki-prober", "d/x"] {
-        fs::set_permissions(place.join(path), fs::Permissions::from_mode(0o755)).unwrap();
-    }
-}
-
-fn normalise(path: &Path) {
-    let found = fs::symlink_metadata(path).unwrap();
-    if found.is_symlink() {
-        return;
-    }
-    let mode = if found.is_dir() { 0o755 } else { 0o644 };
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    if found.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            normalise(&entry.unwrap().path());
-        }
-    }
-}
-
-fn options(tag: &str) -> BuildOptions {
-    BuildOptions {
-        epoch: 1_700_000_000,
-        tag: tag.to_owned(),
-        bases: BTreeMap::new(),
-    }
-}
-
-fn sandbox_image(context: &Path, tag: &str) -> Image {
-    let recipe = Recipe::read(&root().join("image/Dockerfile.sandbox")).unwrap();
-    let context = Context::directory(context).unwrap();
-    build(&recipe, &context, &options(tag)).unwrap()
-}
-
-/// A staged context and the image built from it.
-struct Bench {
-    dir: tempfile::TempDir,
-    image: Image,
-}
-
-impl Bench {
-    fn new(tag: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let context = dir.path().join("context");
-        stage(&context);
-        let image = sandbox_image(&context, tag);
-        Self { dir, image }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn layout(&self) -> PathBuf {
-        let path = self.path("layout");
-        store::write_layout(&self.image, &path).unwrap();
-        path
-    }
-
-    fn archive(&self) -> PathBuf {
-        let path = self.path("image.tar");
-        store::write_archive(&self.image, &path).unwrap();
-        path
-    }
-}
-
-#[test]
-fn two_builds_in_two_places_are_the_same_bytes() {
-    let (one, two) = (
-        Bench::new("tki-image-test:same"),
-        Bench::new("tki-image-test:same"),
-    );
-    assert_eq!(one.image.manifest_digest, two.image.manifest_digest);
-    assert_eq!(
-        fs::read(one.archive()).unwrap(),
-        fs::read(two.archive()).unwrap()
-    );
-    let identities = [one.layout(), two.layout()].map(|path| read_identity(&path).unwrap());
-    assert_eq!(identities[0], identities[1]);
-    assert_eq!(identities[0].manifest_digest, one.image.manifest_digest);
-    assert_eq!(identities[0].diff_ids, one.image.diff_ids);
-}
-
-#[test]
-fn memory_and_directory_contexts_are_equal() {
-    let bench = Bench::new("tki-image-test:memory");
-    let mut files = BTreeMap::new();
-    let mut pending = vec![bench.path("context")];
-    while let Some(path) = pending.pop() {
-        for entry in fs::read_dir(path).unwrap() {
-            let entry = entry.unwrap();
-            let kind = entry.file_type().unwrap();
-            let path = entry.path();
-            if kind.is_dir() {
-                pending.push(path);
-            } else if kind.is_file() {
-                let name = path.strip_prefix(bench.path("context")).unwrap();
-                files.insert(name.to_str().unwrap().to_owned(), fs::read(&path).unwrap());
-            }
-        }
-    }
-    let recipe = Recipe::read(&root().join("image/Dockerfile.sandbox")).unwrap();
-    let empty = ["rootfs/volumes/in", "rootfs/volumes/out"];
-    let context = Context::memory_with(files, &empty).unwrap();
-    let image = build(&recipe, &context, &options("tki-image-test:memory")).unwrap();
-    assert_eq!(image, bench.image);
 }
 
 #[test]
@@ -339,71 +205,6 @@ for schema, document in pairs:
 print(len(pairs), "documents valid")
 "#;
 
-/// What an archive in Docker's format holds.
-struct Contents {
-    config: Value,
-    entries: BTreeMap<String, Entry>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    kind: tar::EntryType,
-    mode: u32,
-    owner: (u64, u64),
-    data: Vec<u8>,
-}
-
-fn tree(archive: &[u8]) -> Contents {
-    let mut files = BTreeMap::new();
-    for entry in tar::Archive::new(archive).entries().unwrap() {
-        let mut entry = entry.unwrap();
-        let path = entry.path().unwrap().to_str().unwrap().to_owned();
-        let mut data = Vec::new();
-        entry.read_to_end(&mut data).unwrap();
-        files.insert(path, data);
-    }
-    let manifest: Value = serde_json::from_slice(&files["manifest.json"]).unwrap();
-    let config = manifest[0]["Config"].as_str().unwrap();
-    let config = serde_json::from_slice(&files[config]).unwrap();
-    let mut entries = BTreeMap::new();
-    for layer in manifest[0]["Layers"].as_array().unwrap() {
-        let stored = &files[layer.as_str().unwrap()];
-        let mut layer = Vec::new();
-        match stored.starts_with(&[0x1f, 0x8b]) {
-            true => drop(
-                flate2::read::GzDecoder::new(&**stored)
-                    .read_to_end(&mut layer)
-                    .unwrap(),
-            ),
-            false => layer.clone_from(stored),
-        }
-        for entry in tar::Archive::new(&*layer).entries().unwrap() {
-            let mut entry = entry.unwrap();
-            let path = entry
-                .path()
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .trim_matches('/')
-                .to_owned();
-            let header = entry.header().clone();
-            let mut data = entry
-                .link_name_bytes()
-                .map(|link| link.into_owned())
-                .unwrap_or_default();
-            entry.read_to_end(&mut data).unwrap();
-            let entry = Entry {
-                kind: header.entry_type(),
-                mode: header.mode().unwrap() & 0o7777,
-                owner: (header.uid().unwrap(), header.gid().unwrap()),
-                data,
-            };
-            entries.insert(path, entry);
-        }
-    }
-    Contents { config, entries }
-}
-
 fn buildkit(dockerfile: &Path, context: &Path, tag: &Tag) -> Contents {
     let mut reasons = Vec::new();
     for client in BUILDKIT_CLIENTS {
@@ -486,34 +287,6 @@ fn the_sandbox_image_has_the_tree_that_buildkit_makes() {
     assert_same_as_buildkit(&root().join("image/Dockerfile.sandbox"), "sandbox");
 }
 
-/// PR-FS-ESC-1 and PR-FS-ESC-2 prove something only if no file mode denies the
-/// write. A destination directory does not take `--chmod`; what is copied does.
-#[test]
-fn the_escape_directory_is_open_to_everybody() {
-    let bench = Bench::new("tki-image-test:escape");
-    let contents = tree(&bench.image.archive());
-    let escape = &contents.entries["escape"];
-    assert_eq!(format!("{:o}", escape.mode), "1777");
-}
-
-/// An engine copies them into new volumes, owner and mode included.
-#[test]
-fn what_goes_into_volumes_is_open_to_everybody() {
-    let bench = Bench::new("tki-image-test:volumes");
-    let contents = tree(&bench.image.archive());
-    for (path, mode) in [
-        ("in", "777"),
-        ("in/tki-probe-target", "666"),
-        ("out", "777"),
-    ] {
-        let entry = &contents.entries[path];
-        assert_eq!(format!("{:o}", entry.mode), mode, "{path}");
-        assert_eq!(entry.owner, (58713, 58713), "{path}");
-    }
-    let below = |path: &&String| path.starts_with("out/") || path.starts_with("in/");
-    assert_eq!(contents.entries.keys().filter(below).count(), 1);
-}
-
 /// `--chmod` is not tried on a destination that has to be created: BuildKit's
 /// versions disagree about the mode of directories made on the way.
 #[test]
@@ -552,36 +325,4 @@ ENTRYPOINT ["/x", "\u0041"]
 "#;
     fs::write(&dockerfile, text).unwrap();
     assert_same_as_buildkit(&dockerfile, "forms");
-}
-
-/// Each folder `tests/reject/dockerfile-*` holds a Dockerfile and the exact
-/// error that it must give.
-#[test]
-fn every_refusal_says_exactly_what_it_should() {
-    let mut cases = 0;
-    for entry in fs::read_dir(root().join("tests/reject")).unwrap() {
-        let folder = entry.unwrap().path();
-        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        if !name.starts_with("dockerfile-") {
-            continue;
-        }
-        let bytes = fs::read(folder.join("Dockerfile")).unwrap();
-        let expected = fs::read_to_string(folder.join("expected")).unwrap_or_default();
-        let error = refusal(&bytes).expect_err(&name);
-        assert_eq!(error.to_string(), expected.trim_end(), "{name}");
-        let failure = tki_attest::failure::Failure::from(error);
-        assert_eq!(failure.exit, tki_attest::exit::Exit::Usage, "{name}");
-        cases += 1;
-    }
-    assert!(cases >= 18, "only {cases} cases");
-}
-
-fn refusal(dockerfile: &[u8]) -> Result<Image, ImageError> {
-    let recipe = Recipe::parse("Dockerfile", dockerfile)?;
-    let files = ["a", "b"].map(|name| (name.to_owned(), Vec::new()));
-    build(
-        &recipe,
-        &Context::memory(files.into())?,
-        &options("tki-image-test:refusal"),
-    )
 }

@@ -1,5 +1,5 @@
-//! One binary for all tests that go through the command line, an engine or
-//! another tool. Each module is a capability.
+//! One binary for all tests that need an engine, root or another tool. Each module is a
+//! capability. What needs none of them is in the binaries `offline` and `refusals`.
 
 /// What local users and owners of directories try while the tool runs.
 mod attack;
@@ -13,6 +13,8 @@ mod docker;
 mod engines;
 /// Attesting when something is wrong: each fault has its message and its code.
 mod faults;
+/// Bundles of now: other tools read them, `verify` is watched, a generator edits them.
+mod fresh;
 /// gVisor: a kernel of its own, with the engine's seccomp profile and without.
 mod gvisor;
 /// The battery as root without a sandbox, in an emulated machine: nothing there changes.
@@ -35,15 +37,11 @@ mod prober;
 mod remote;
 /// Docker rights alone: users, containers with the socket, volumes.
 mod rights;
-/// Reading seccomp profiles: lint, explain, derive.
+/// Seccomp profiles on real engines.
 mod seccomp;
 /// What runs remember, and that it is ignored, forgotten and removed as it should.
 mod state;
 /// Surveys of engines and of write routes, and claims of venues.
 mod survey;
-/// Requests, signatures, policies; everything that must be refused.
-mod trust;
-/// Evidence against jq and its schema; every edit is refused.
-mod verify;
 /// Control groups of version 2, in an emulated machine.
 mod version_2;

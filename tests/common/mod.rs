@@ -10,12 +10,26 @@ use std::time::{Duration, Instant};
 use tki_evidence::controls::Control;
 use tki_evidence::settings::Settings;
 
+/// Bundles that a test changes, and verifying in this process.
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+pub mod bundle;
 /// The command line that evidence records, executed as it stands.
 pub mod by_hand;
 /// A certificate authority, run by openssl.
 pub mod certificates;
+/// A bundle in memory whose edits are made consistently.
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+pub mod consistent;
+/// A generator of edits.
+pub mod edits;
+/// Forgeries with the digests and the stamp that go with them.
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+pub mod forgery;
 /// Containers that are built to misbehave.
 pub mod impostor;
+/// Images that are built for tests, and what is in them.
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+pub mod layers;
 /// Everything that a run could leave, before and after.
 pub mod listing;
 /// Debian's own kernel in an emulated machine.
@@ -30,10 +44,16 @@ pub mod postgres;
 pub mod private_engine;
 /// A socket between the tool and the engine that sees every request.
 pub mod proxy;
+/// Keys, and signed answers to requests.
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+pub mod signed;
 /// A user who is not root.
 pub mod somebody;
 /// An SSH server on the loopback interface, with keys of its own.
 pub mod ssh_server;
+/// Sweeps with thousands of cases.
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+pub mod sweep;
 /// What a run could leave behind.
 pub mod traces;
 

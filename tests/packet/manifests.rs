@@ -93,59 +93,6 @@ fn the_github_workflow_is_one_and_asks_for_little() {
     assert!(!after.contains("tki-attest run"));
 }
 
-/// What a profile's file is called reaches no program that reads the packet. A
-/// built-in profile in another file once was called by that file's name.
-#[test]
-fn the_name_of_a_file_becomes_no_step() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, audience: &str, text: &str| {
-        let profile = folder.path().join(name);
-        fs::write(&profile, text).unwrap();
-        let out = folder.path().join("packet.yml");
-        let said = run(tool()
-            .args(["packet", "--for", audience, "--out"])
-            .arg(&out)
-            .arg("--seccomp")
-            .arg(&profile));
-        fs::remove_file(profile).unwrap();
-        (said, out)
-    };
-    let built_in = tki_evidence::DENY_BY_DEFAULT;
-    let other = built_in.replacen('{', "{ ", 1);
-    for audience in ["github-actions", "gitlab-ci", "kubernetes", "operator"] {
-        for name in [
-            "${{ github.token }}.json",
-            "x\n      - name: more\n        run: id\n",
-            "x\r# y",
-            "$[[ inputs.x ]]",
-            "x\u{2028}y",
-            "a: 'b' #",
-            "`id`",
-        ] {
-            for text in [built_in, &other] {
-                let (said, out) = write(name, audience, text);
-                said.failed(2, "packet.name");
-                assert!(!out.exists(), "{name}");
-            }
-        }
-        // A plain name is shown; the command line does not need it.
-        for text in [built_in, &other] {
-            let (said, out) = write("my profile (1).json", audience, text);
-            said.succeeded();
-            let packet = fs::read_to_string(&out).unwrap();
-            assert!(packet.contains("my profile (1).json"), "{packet}");
-            assert!(!packet.contains("--seccomp 'my"), "{packet}");
-            if ["github-actions", "gitlab-ci"].contains(&audience) {
-                let named = packet.contains("--seccomp deny-by-default");
-                assert_eq!(named, text == built_in, "{packet}");
-            }
-            // Files that no packet names any more are not replaced.
-            fs::remove_file(&out).unwrap();
-            let _ = fs::remove_dir_all(folder.path().join("packet.files"));
-        }
-    }
-}
-
 #[test]
 fn the_gitlab_pipeline_is_one() {
     let folder = tempfile::tempdir().unwrap();

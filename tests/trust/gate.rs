@@ -1,7 +1,9 @@
 //! A command behind a bundle, two bundles side by side, many at once.
 
-use super::bases::{full, keys, other, plain};
+use crate::common::bundle::write_restamped;
+use crate::common::signed::keys;
 use crate::common::{Said, run, tool};
+use crate::golden::{full, other, plain};
 use std::fs;
 use std::path::Path;
 
@@ -91,7 +93,7 @@ fn two_runs_are_compared_by_what_they_say() {
     value["probes"][0]["verdict"] = "FAIL".into();
     value["raw"]["proc_net_dev"] = "Inter-|\n face |\n lo: 0\n eth0: 0\n".into();
     let edited = copy.folder.path().join("edited.json");
-    crate::verify::write_restamped(&edited, value);
+    write_restamped(&edited, value);
     let said = diff(&copy.path, &edited, &[]);
     said.succeeded();
     for wanted in [

@@ -2,13 +2,13 @@
 //! never a panic.
 
 use proptest::prelude::*;
-use tki_attest::trust::dsse::Envelope;
 use tki_attest::trust::passphrase::Source;
-use tki_attest::trust::signers::AllowedSigners;
 use tki_evidence::matrix::Matrix;
 use tki_evidence::policy::Policy;
 use tki_evidence::request::Request;
 use tki_evidence::transcript;
+use tki_verify::dsse::Envelope;
+use tki_verify::signers::AllowedSigners;
 
 /// Words that these formats are made of, with anything between them.
 fn texts() -> impl Strategy<Value = String> {

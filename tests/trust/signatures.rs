@@ -1,7 +1,8 @@
 //! Several signatures in one envelope: added at the same time, and beside junk.
 
-use super::bases::{Copy, keygen, keys, plain};
+use crate::common::signed::{Copy, keygen, keys};
 use crate::common::{names_in, read_json, tool};
+use crate::golden::plain;
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Stdio;

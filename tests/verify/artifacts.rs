@@ -1,6 +1,7 @@
 //! The files beside the evidence.
 
-use super::{copy, write_restamped};
+use super::copy;
+use crate::common::bundle::write_restamped;
 use crate::common::{Said, names_in, need, read_json, run, tool, verify};
 use serde_json::Value;
 use std::fs;

@@ -1,6 +1,8 @@
 //! Every field edited alone.
 
-use super::{default_inputs, real, restamp, verify_alone};
+use super::real;
+use crate::common::bundle::{default_inputs, restamp, verify_alone};
+use crate::common::sweep::{at_least, is_tried, stride};
 use crate::common::{run, tool};
 use serde_json::Value;
 use std::fs;
@@ -22,9 +24,14 @@ struct Edit {
 /// Calls `with` for every single edit of the document.
 fn every_edit(document: &Value, mut with: impl FnMut(Edit)) {
     let mut pending: Vec<Vec<Step>> = vec![Vec::new()];
+    let mut number = 0;
     while let Some(path) = pending.pop() {
         let place = name(document, &path);
         let mut edit = |kind: &str, change: &dyn Fn(&mut Value)| {
+            number += 1;
+            if !is_tried(number) {
+                return;
+            }
             let mut document = document.clone();
             change(at(&mut document, &path));
             with(Edit {
@@ -32,7 +39,7 @@ fn every_edit(document: &Value, mut with: impl FnMut(Edit)) {
                 document,
             });
         };
-        match at(&mut document.clone(), &path) {
+        match read(document, &path) {
             Value::Null => edit("set", &|value| *value = "x".into()),
             Value::Bool(_) => edit("flipped", &|value| {
                 *value = (!value.as_bool().unwrap()).into()
@@ -92,6 +99,13 @@ fn at<'a>(document: &'a mut Value, path: &[Step]) -> &'a mut Value {
     })
 }
 
+fn read<'a>(document: &'a Value, path: &[Step]) -> &'a Value {
+    path.iter().fold(document, |value, step| match step {
+        Step::Key(key) => &value[key],
+        Step::Index(index) => &value[index],
+    })
+}
+
 /// A field's name: probes by their id, other items of lists by nothing.
 fn name(document: &Value, path: &[Step]) -> String {
     let mut name = String::new();
@@ -127,7 +141,8 @@ fn no_edit_is_accepted_with_the_old_stamp() {
             Some(accepted) => assert!(!accepted, "{} was accepted", edit.name),
         }
     });
-    assert!(edits > 3000 && refused > 500, "{edits} {refused}");
+    let enough = at_least(edits, 3001) && at_least(refused, 501);
+    assert!(enough, "{edits} {refused}");
 }
 
 fn accepted(document: &Value, inputs: &tki_attest::verify::Inputs) -> Option<bool> {
@@ -141,7 +156,8 @@ fn the_command_line_refuses_edits_too() {
     let mut number = 0;
     every_edit(&real().value, |edit| {
         number += 1;
-        if number % 97 != 0 {
+        let every = if stride() == 1 { 97 } else { 7 };
+        if number % every != 0 {
             return;
         }
         let path = folder.path().join("edited.json");
@@ -150,7 +166,7 @@ fn the_command_line_refuses_edits_too() {
         assert!([1, 2, 3].contains(&said.status), "{}: {said:?}", edit.name);
         assert!(!said.stdout.contains("B4_PRIME_ACCEPTED"), "{}", edit.name);
     });
-    assert!(number > 3000, "{number}");
+    assert!(at_least(number, 3001), "{number}");
 }
 
 /// A bundle without exactly the required probes is not proven, whatever its

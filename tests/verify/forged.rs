@@ -1,26 +1,13 @@
 //! A container, a conversation, times and names that no run has. Every forgery comes
 //! with the digests, the derived fields and the stamp that go with it.
 
-use super::controls::Forgery;
-use super::{copy, write_restamped};
-use crate::common::{attest, evidence_in, read_json, root, run, shared_engine, tool, verify};
+use super::controls::forgery;
+use super::copy;
+use crate::common::bundle::write_restamped;
+use crate::common::forgery::{set, with_container};
+use crate::common::{read_json, verify};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
-
-/// The container's description, edited and listed again.
-fn with_container(mut forged: Forgery, change: impl FnOnce(&mut Value)) -> Forgery {
-    let mut described = read_json(&forged.file("container.json"));
-    change(&mut described);
-    let text = serde_json::to_vec_pretty(&described).unwrap();
-    forged.write_file("container.json", &text);
-    forged
-}
-
-fn set(value: &mut Value, pointer: &str, to: Value) {
-    let (above, last) = pointer.rsplit_once('/').unwrap();
-    value.pointer_mut(above).unwrap()[last] = to;
-}
 
 #[test]
 fn what_docker_says_of_another_container_is_noticed() {
@@ -109,14 +96,14 @@ fn what_docker_says_of_another_container_is_noticed() {
             "dev.tki.attest.deadline is",
         ),
     ] {
-        let forged = with_container(Forgery::new(), |container| set(container, &pointer, to));
+        let forged = with_container(forgery(), |container| set(container, &pointer, to));
         forged.refused_by("EV-CONTAINER", 1, wanted);
     }
 }
 
 #[test]
 fn a_description_that_says_two_things_is_none() {
-    let mut forged = Forgery::new();
+    let mut forged = forgery();
     let text = fs::read_to_string(forged.file("container.json")).unwrap();
     let twice = text.replace(
         "\"Privileged\": false",
@@ -126,7 +113,7 @@ fn a_description_that_says_two_things_is_none() {
     forged.write_file("container.json", twice.as_bytes());
     forged.refused_by("EV-CONTAINER", 1, "twice");
     for bytes in [&b""[..], b"[]", b"{}", b"\xff", b"null"] {
-        let mut forged = Forgery::new();
+        let mut forged = forgery();
         forged.write_file("container.json", bytes);
         forged.refused_by("EV-CONTAINER", 1, "");
     }
@@ -136,7 +123,7 @@ fn a_description_that_says_two_things_is_none() {
 #[test]
 fn an_engine_that_is_called_another_is_noticed() {
     for engine in ["podman", "embedded", "bwrap", "lxc", ""] {
-        let mut forged = Forgery::new();
+        let mut forged = forgery();
         forged.value["runtime"]["engine"] = engine.into();
         forged.derive();
         write_restamped(&forged.path, forged.value);
@@ -145,62 +132,6 @@ fn an_engine_that_is_called_another_is_noticed() {
         let lines = said.stdout.lines();
         let mut steps = lines.filter(|line| line.starts_with("FALSE       EV-CONTAINER"));
         assert!(steps.next().is_some(), "{engine}: {said:?}");
-    }
-}
-
-/// What the local engines and Podman write down is read back in the same way.
-#[test]
-fn what_other_engines_say_of_another_container_is_noticed() {
-    type Edit = (&'static str, Value, &'static str);
-    let local: Vec<Edit> = vec![
-        (
-            "/kernel/status",
-            json!("NoNewPrivs:\t0\n"),
-            "no_new_privileges is",
-        ),
-        ("/kernel/limits", json!(""), "ulimits is"),
-        ("/kernel/output", json!(["pipe:[1]", "/x"]), "log_driver is"),
-        ("/kernel/groups/pids", json!("max"), "pids_limit is"),
-        ("/made/seccomp", json!("unconfined"), "seccomp is"),
-        ("/name", json!("postgres"), "its name is"),
-        ("/image", json!("sha256:00"), "its image is"),
-        ("/labels/dev.tki.attest.role", json!("control"), "role is"),
-        ("/more", json!(1), "no description"),
-    ];
-    let podman: Vec<Edit> = vec![
-        (
-            "/inspect/HostConfig/Privileged",
-            json!(true),
-            "privileged is",
-        ),
-        ("/inspect/Name", json!("postgres"), "its name is"),
-        ("/inspect/OCIRuntime", json!("kata"), "its OCI runtime is"),
-        (
-            "/oci_config/process/noNewPrivileges",
-            json!(false),
-            "no_new_privileges is",
-        ),
-        ("/oci_config/linux/namespaces", json!([]), "network is"),
-        ("/oci_config/linux/seccomp", json!(null), "seccomp is"),
-        (
-            "/oci_config/process/args",
-            json!(["/bin/sh"]),
-            "its program is",
-        ),
-        ("/profile", json!(null), "seccomp is"),
-    ];
-    let _engine = shared_engine();
-    for (engine, edits) in [("embedded", &local), ("bwrap", &local), ("podman", &podman)] {
-        let out = tempfile::tempdir().unwrap();
-        attest(out.path(), &["--venue", "vps", "--engine", engine]).succeeded();
-        let path = evidence_in(out.path());
-        verify(&path, &[]).succeeded();
-        for (pointer, to, wanted) in edits {
-            let forged = with_container(Forgery::of(&path), |container| {
-                set(container, pointer, to.clone());
-            });
-            forged.refused_by("EV-CONTAINER", 1, wanted);
-        }
     }
 }
 
@@ -328,7 +259,7 @@ fn a_conversation_that_no_run_has_is_noticed() {
             "let off other invariants",
         ),
     ] {
-        let mut forged = Forgery::new();
+        let mut forged = forgery();
         let mut lines = forged.lines("transcript.ndjson");
         set(&mut lines[line], pointer, to);
         forged.write("transcript.ndjson", &lines);
@@ -338,7 +269,7 @@ fn a_conversation_that_no_run_has_is_noticed() {
         (0, "no time"),
         (9_000_000_000_000_000_u64, "longer than the run"),
     ] {
-        let mut forged = Forgery::new();
+        let mut forged = forgery();
         let mut lines = forged.lines("transcript.ndjson");
         lines.last_mut().unwrap()["done"]["elapsed_us"] = elapsed.into();
         forged.write("transcript.ndjson", &lines);
@@ -360,7 +291,7 @@ fn an_inspector_misses_what_its_texts_show_to_be_missing() {
         "control-lock.ndjson",
         "control-input.ndjson",
     ] {
-        let mut forged = Forgery::new();
+        let mut forged = forgery();
         let mut lines = forged.lines(file);
         lines[0]["hello"]["missing"] = missing.clone();
         lines[1]["challenge"]["accept_missing"] = missing.clone();
@@ -376,7 +307,7 @@ fn an_inspector_misses_what_its_texts_show_to_be_missing() {
 #[test]
 fn a_control_of_another_host_is_noticed() {
     let file = "control-lock.ndjson";
-    let mut forged = Forgery::new();
+    let mut forged = forgery();
     let mut lines = forged.lines(file);
     let version = lines
         .iter_mut()
@@ -410,7 +341,7 @@ fn a_control_of_another_host_is_noticed() {
             "lock: the challenge's overall",
         ),
     ] {
-        let mut forged = Forgery::new();
+        let mut forged = forgery();
         let mut lines = forged.lines(file);
         set(&mut lines[line], pointer, to);
         forged.write(file, &lines);
@@ -483,7 +414,7 @@ fn a_command_line_that_does_not_follow_is_noticed() {
         },
     ];
     for change in changes {
-        let mut forged = Forgery::new();
+        let mut forged = forgery();
         let line = &mut forged.value["sandbox"]["command_line"];
         change(line.as_array_mut().unwrap());
         forged.refused_by("EV-SANDBOX", 1, "command_line does not follow");
@@ -532,68 +463,6 @@ fn evidence_of_another_version_is_blocked_and_not_malformed() {
         value["tool"][field] = to.into();
         write_restamped(&path, value);
         assert_eq!(verify(&path, &[]).status, 3, "{field} {to}");
-    }
-}
-
-fn lines_of(path: &Path, flags: &[&str], code: &str) -> (i32, String) {
-    let said = verify(path, flags);
-    let step = said.stdout.lines().find(|line| line.contains(code));
-    (said.status, step.unwrap_or_default().to_owned())
-}
-
-/// A profile counts if it is built in or if the verifier names it.
-#[test]
-fn a_profile_that_nobody_names_is_blocked() {
-    let _engine = shared_engine();
-    let folder = tempfile::tempdir().unwrap();
-    let own = folder.path().join("own.json");
-    let text = fs::read_to_string(root().join("seccomp/deny-by-default.json")).unwrap();
-    fs::write(&own, format!("{text}\n")).unwrap();
-    let own = own.to_str().unwrap();
-    let request = folder.path().join("request.json");
-    let request = request.to_str().unwrap();
-    let mut asking = tool();
-    asking.args([
-        "request",
-        "--venue",
-        "vps",
-        "--seccomp",
-        own,
-        "--out",
-        request,
-    ]);
-    run(&mut asking).succeeded();
-    let flags = ["--venue", "vps", "--seccomp", own, "--request", request];
-    attest(folder.path(), &flags).succeeded();
-    let is_evidence = |name: &String| name.starts_with("sandbox-") && name.ends_with(".json");
-    let mut names = crate::common::names_in(folder.path()).into_iter();
-    let path = folder.path().join(names.find(is_evidence).unwrap());
-
-    let (status, step) = lines_of(&path, &[], "EV-SECCOMP");
-    assert!(status == 3 && step.starts_with("BLOCKED "), "{step}");
-    let policy = folder.path().join("policy.toml");
-    let sha256 = read_json(&path)["seccomp_sha256"].clone();
-    let text = format!("schema = \"tki-attest/policy/v1\"\nseccomp_sha256 = [{sha256}]\n");
-    fs::write(&policy, text).unwrap();
-    let policy = policy.to_str().unwrap();
-    for flags in [
-        ["--seccomp", own],
-        ["--policy", policy],
-        ["--request", request],
-    ] {
-        verify(&path, &flags).succeeded();
-    }
-    let text = "schema = \"tki-attest/policy/v1\"\nseccomp_sha256 = [\"x\"]\n";
-    fs::write(policy, text).unwrap();
-    verify(&path, &["--policy", policy]).failed(2, "policy.malformed");
-
-    // A name is no profile, whatever the verifier names.
-    let mut value = read_json(&path);
-    value["seccomp_profile"] = "deny-by-default".into();
-    write_restamped(&path, value);
-    for flags in [&[][..], &["--seccomp", own]] {
-        let (status, step) = lines_of(&path, flags, "EV-SECCOMP");
-        assert!(status == 1 && step.starts_with("FALSE "), "{step}");
     }
 }
 

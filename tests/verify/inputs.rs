@@ -1,6 +1,7 @@
 //! What the verifier brings along, and several bundles at once.
 
-use super::{copy, real, write_restamped};
+use super::{copy, real};
+use crate::common::bundle::write_restamped;
 use crate::common::{read_json, root, run, tool, verify};
 use serde_json::{Value, json};
 use std::fs;

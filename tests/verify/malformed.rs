@@ -25,6 +25,10 @@ fn json_that_two_readers_could_read_differently_is_refused_with_its_place() {
         assert!(text.contains(from), "{from}");
         text.replacen(from, to, 1)
     };
+    // A request that is not there is not the same as `null`.
+    let mut unasked = real().value.clone();
+    unasked.as_object_mut().unwrap().remove("request").unwrap();
+    let without_request = unasked.to_string();
     let deep = format!("{{\"schema\":{}", "[".repeat(100_000));
     let cases = [
         (
@@ -83,7 +87,7 @@ fn json_that_two_readers_could_read_differently_is_refused_with_its_place() {
         ),
         (
             "a missing field",
-            with("\"request\": null,", ""),
+            without_request,
             "missing field `request`",
         ),
     ];

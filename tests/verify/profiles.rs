@@ -2,13 +2,14 @@
 //! much of it, and a condition on arguments may leave out just what a probe tries: what the
 //! sweep does not see, reading the profile does.
 
-use super::{default_inputs, write_restamped};
-use crate::common::{attest, evidence_in, read_json, shared_engine, verify as by_hand};
+use super::real;
+use crate::common::bundle::{default_inputs, restamp, write_restamped};
+use crate::common::sweep::{at_least, is_tried};
+use crate::common::{read_json, verify as by_hand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use tki_attest::verify::artifacts::Source;
 use tki_attest::verify::{Bundle, Decision, Outcome, Step, Verification, verify};
 use tki_evidence::catalogue::floor;
@@ -17,26 +18,6 @@ use tki_evidence::matrix::Matrix;
 use tki_evidence::seccomp::{About, Rules};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::{DENY_BY_DEFAULT, derive, syscalls};
-
-/// Evidence of a real run under the strict profile, without controls: nothing in it says
-/// which layer denied a call.
-fn real() -> &'static (tempfile::TempDir, PathBuf) {
-    static REAL: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    REAL.get_or_init(|| {
-        let _engine = shared_engine();
-        let mut last = None;
-        for _ in 0..5 {
-            let folder = tempfile::tempdir().unwrap();
-            let arguments = ["--venue", "vps", "--controls", "none"];
-            let said = last.insert(attest(folder.path(), &arguments));
-            if said.status == 0 {
-                let path = evidence_in(folder.path());
-                return (folder, path);
-            }
-        }
-        panic!("no run is accepted: {last:?}");
-    })
-}
 
 /// The same run as if the engine had been given this profile: the text, its digest and
 /// everything that follows, in the evidence and in the artifacts.
@@ -47,7 +28,7 @@ struct Forged {
 
 impl Forged {
     fn new(profile: &str) -> Self {
-        let path = &real().1;
+        let path = &real().path;
         let (old, new) = (DENY_BY_DEFAULT, profile);
         let (was, is) = (sha256_hex(old.as_bytes()), sha256_hex(new.as_bytes()));
         let replaced = |text: &str| text.replace(old, new).replace(&was, &is);
@@ -79,7 +60,7 @@ impl Forged {
 
     fn verified(&self, profile: &str) -> Verification {
         let mut evidence = self.evidence.clone();
-        super::restamp(&mut evidence);
+        restamp(&mut evidence);
         let bundle = Bundle {
             name: "opened".into(),
             evidence: evidence.to_string().into_bytes(),
@@ -97,7 +78,7 @@ impl Forged {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
-        let path = folder.join(real().1.file_name().unwrap());
+        let path = folder.join(real().path.file_name().unwrap());
         write_restamped(&path, self.evidence);
         path
     }
@@ -144,7 +125,7 @@ fn denied() -> impl Iterator<Item = &'static str> {
 fn each_call_that_is_opened_is_found_if_it_is_on_the_floor() {
     let odd = json!({"index": 1, "value": 977, "op": "SCMP_CMP_EQ"});
     let mut tried = BTreeMap::from([(true, 0), (false, 0)]);
-    for name in denied() {
+    for (_, name) in denied().enumerate().filter(|(number, _)| is_tried(*number)) {
         let is_part = floor::PARTS.iter().any(|(part, ..)| *part == name);
         for (condition, first) in [
             (None, true),
@@ -167,7 +148,7 @@ fn each_call_that_is_opened_is_found_if_it_is_on_the_floor() {
         }
     }
     assert!(
-        tried[&true] > 3 * 90 && tried[&false] > 3 * 150,
+        at_least(tried[&true], 3 * 90 + 1) && at_least(tried[&false], 3 * 150 + 1),
         "{tried:?}"
     );
 }

@@ -1,0 +1,9 @@
+//! The documentation against the code: codes, steps and numbers that it names are those
+//! that there are.
+
+/// Failure codes, in both directions.
+mod codes;
+/// Numbers of probes, operations, controls and calls.
+mod counts;
+/// Crates that are there in two versions.
+mod dependencies;
