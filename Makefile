@@ -37,6 +37,8 @@ lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package tki-inspector --bin tki-inspector --features freestanding \
 		--profile inspector --target $(TARGET) --locked -- -D warnings
+	cargo clippy --package tki-verify-freestanding --features freestanding \
+		--profile inspector --target $(TARGET) --locked -- -D warnings
 
 # Measured side by side with peers, as ratios.
 bench:
