@@ -49,6 +49,8 @@ lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package tki-prober --bin tki-prober --features freestanding \
 		--profile inside --target $(TARGET) --locked -- -D warnings
+	cargo clippy --package tki-verify-freestanding --features freestanding \
+		--profile inside --target $(TARGET) --locked -- -D warnings
 
 # Licences, sources, and no crate in two versions without a reason (deny.toml).
 deny:

@@ -6,15 +6,17 @@
 pub mod bwrap;
 pub mod docker;
 pub mod embedded;
+mod error;
 pub mod local;
 pub mod names;
 mod options;
 pub mod podman;
 mod unique;
 
+pub use error::DescribedError;
+
 use crate::settings::Settings;
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -41,15 +43,14 @@ pub struct Described {
 }
 
 /// Reads the description of a container that this engine made.
-pub fn read(engine: &str, bytes: &[u8]) -> Result<Described, String> {
+pub fn read(engine: &str, bytes: &[u8]) -> Result<Described, DescribedError> {
     if bytes.len() > MAX_DESCRIPTION {
-        let size = bytes.len();
-        return Err(format!("{size} bytes; at most {MAX_DESCRIPTION} are read"));
+        return Err(DescribedError::TooLarge(bytes.len()));
     }
     match engine {
         "docker" => docker::read(bytes),
         "podman" => podman::read(bytes),
         "embedded" | "bwrap" => local::read(engine, bytes),
-        _ => Err("no engine of that name describes containers".into()),
+        _ => Err(DescribedError::Engine),
     }
 }

@@ -10,7 +10,7 @@ use crate::venue::{self, VenueRule, VenueRules};
 use crate::verification::Assurance;
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -180,9 +180,9 @@ impl Policy {
         })?;
         self.venue_rules()
             .check()
-            .map_err(|got| PolicyError::Value {
+            .map_err(|error| PolicyError::Value {
                 field: "venue_rules",
-                got,
+                got: error.to_string(),
                 expected: "rules as in venues.toml",
             })?;
         let value = |field, got: &str, expected| PolicyError::Value {
@@ -273,7 +273,6 @@ pub fn kernel_version(release: &str) -> Option<(u32, u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
 
     #[test]
     fn kernel_releases_are_compared_by_number() {

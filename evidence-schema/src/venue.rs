@@ -132,8 +132,42 @@ pub enum VenueError {
         message: String,
     },
     /// Rules that mean nothing.
-    #[error("{0}")]
-    Meaning(String),
+    #[error(transparent)]
+    Meaning(#[from] RulesError),
+}
+
+/// Why rules mean nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RulesError {
+    /// Another form.
+    #[error("schema is {0:?}, not {SCHEMA:?}")]
+    Schema(String),
+    /// More than are read.
+    #[error("more than {MOST} rules")]
+    TooMany,
+    /// Two rules of one name.
+    #[error("rule {0:?} stands twice")]
+    Twice(String),
+    /// It could never apply.
+    #[error("rule {0:?} is about no claim or no fact")]
+    Nothing(String),
+    /// It is about a claim that nobody makes.
+    #[error("rule {rule:?}: {claim:?} is no claim; give vps or ci")]
+    Claim {
+        /// The rule.
+        rule: String,
+        /// What it names.
+        claim: String,
+    },
+    /// It would always hold.
+    #[error("rule {0:?} has no condition")]
+    NoCondition(String),
+    /// A value that every text has.
+    #[error("rule {0:?} has an empty value")]
+    EmptyValue(String),
+    /// More values than are read.
+    #[error("rule {0:?} has more than {MOST} values")]
+    TooManyValues(String),
 }
 
 impl VenueRules {
@@ -170,40 +204,39 @@ impl VenueRules {
                 message: error.message().to_owned(),
             }
         })?;
-        rules.check().map_err(VenueError::Meaning)?;
+        rules.check()?;
         Ok(rules)
     }
 
     /// Rules that mean nothing would silently demand nothing.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), RulesError> {
         if self.schema != SCHEMA {
-            return Err(format!("schema is {:?}, not {SCHEMA:?}", self.schema));
+            return Err(RulesError::Schema(self.schema.clone()));
         }
         if self.rules.len() > MOST {
-            return Err(format!("more than {MOST} rules"));
+            return Err(RulesError::TooMany);
         }
         for (place, rule) in self.rules.iter().enumerate() {
             let id = &rule.id;
             if self.rules[..place].iter().any(|other| other.id == *id) {
-                return Err(format!("rule {id:?} stands twice"));
+                return Err(RulesError::Twice(id.clone()));
             }
             if rule.claims.is_empty() || rule.facts.is_empty() {
-                return Err(format!("rule {id:?} is about no claim or no fact"));
+                return Err(RulesError::Nothing(id.clone()));
             }
             if let Some(claim) = rule.claims.iter().find(|c| !APPROVED.contains(&c.as_str())) {
-                return Err(format!(
-                    "rule {id:?}: {claim:?} is no claim; give vps or ci"
-                ));
+                let (rule, claim) = (id.clone(), claim.clone());
+                return Err(RulesError::Claim { rule, claim });
             }
             if rule.words.is_empty() && rule.equals.is_empty() && !rule.empty {
-                return Err(format!("rule {id:?} has no condition"));
+                return Err(RulesError::NoCondition(id.clone()));
             }
             let blank = |text: &&String| words(text).is_empty();
             if rule.words.iter().chain(&rule.equals).any(|t| blank(&t)) {
-                return Err(format!("rule {id:?} has an empty value"));
+                return Err(RulesError::EmptyValue(id.clone()));
             }
             if rule.words.len() + rule.equals.len() > MOST {
-                return Err(format!("rule {id:?} has more than {MOST} values"));
+                return Err(RulesError::TooManyValues(id.clone()));
             }
         }
         Ok(())

@@ -67,23 +67,36 @@ pub(crate) fn read(dir: &Path, architecture: &str) -> Result<Foundation, ImageEr
     })
 }
 
+/// Why a layer is not taken; the words follow its number.
+#[derive(Debug, thiserror::Error)]
+enum LayerProblem {
+    #[error("is not a tar archive: {}", shown(&.0.to_string()))]
+    Archive(#[from] std::io::Error),
+    #[error("has a name that is not UTF-8")]
+    Name,
+    #[error("has the path `{}`", shown(.0))]
+    Path(String),
+    #[error("has an id that is too large")]
+    Id,
+    #[error("brings the tree to more than {MAX_ENTRIES} entries")]
+    Entries,
+}
+
 /// Lays one layer over the tree of those below it.
-fn overlay(tree: &mut BTreeMap<String, BaseNode>, tar: &mut dyn Read) -> Result<(), String> {
+fn overlay(tree: &mut BTreeMap<String, BaseNode>, tar: &mut dyn Read) -> Result<(), LayerProblem> {
     let mut archive = Archive::new(tar);
-    let broken =
-        |error: std::io::Error| format!("is not a tar archive: {}", shown(&error.to_string()));
     // A layer's own entries survive its opaque markers, wherever they stand.
     let mut fresh = BTreeMap::new();
-    for entry in archive.entries().map_err(broken)? {
-        let entry = entry.map_err(broken)?;
+    for entry in archive.entries()? {
+        let entry = entry?;
         let kind = entry.header().entry_type();
         if matches!(kind, EntryType::XGlobalHeader) {
             continue;
         }
-        let path = String::from_utf8(entry.path_bytes().into_owned())
-            .map_err(|_| "has a name that is not UTF-8".to_owned())?;
+        let path =
+            String::from_utf8(entry.path_bytes().into_owned()).map_err(|_| LayerProblem::Name)?;
         if path.split('/').any(|part| part == "..") {
-            return Err(format!("has the path `{}`", shown(&path)));
+            return Err(LayerProblem::Path(path));
         }
         let parts: Vec<&str> = path
             .split('/')
@@ -104,12 +117,12 @@ fn overlay(tree: &mut BTreeMap<String, BaseNode>, tar: &mut dyn Read) -> Result<
             let node = match kind {
                 EntryType::Directory => {
                     let header = entry.header();
-                    let id = |id: u64| u32::try_from(id).map_err(|_| "has an id that is too large");
+                    let id = |id: u64| u32::try_from(id).map_err(|_| LayerProblem::Id);
                     BaseNode::Directory {
-                        mode: header.mode().map_err(broken)? & 0o7777,
+                        mode: header.mode()? & 0o7777,
                         owner: Owner {
-                            uid: id(header.uid().map_err(broken)?)?,
-                            gid: id(header.gid().map_err(broken)?)?,
+                            uid: id(header.uid()?)?,
+                            gid: id(header.gid()?)?,
                         },
                     }
                 }
@@ -119,9 +132,7 @@ fn overlay(tree: &mut BTreeMap<String, BaseNode>, tar: &mut dyn Read) -> Result<
             fresh.insert(path, node);
         }
         if tree.len() + fresh.len() > MAX_ENTRIES {
-            return Err(format!(
-                "brings the tree to more than {MAX_ENTRIES} entries"
-            ));
+            return Err(LayerProblem::Entries);
         }
     }
     for (path, node) in fresh {
@@ -152,7 +163,7 @@ mod tests {
 
     use tar::{Builder, EntryType, Header};
 
-    use super::{BaseNode, Owner, overlay};
+    use super::{BaseNode, LayerProblem, Owner, overlay};
 
     fn layer(entries: &[(&str, EntryType)]) -> Vec<u8> {
         let mut builder = Builder::new(Vec::new());
@@ -170,7 +181,7 @@ mod tests {
         builder.into_inner().unwrap()
     }
 
-    fn tree(layers: &[&[(&str, EntryType)]]) -> Result<BTreeMap<String, BaseNode>, String> {
+    fn tree(layers: &[&[(&str, EntryType)]]) -> Result<BTreeMap<String, BaseNode>, LayerProblem> {
         let mut tree = BTreeMap::new();
         for entries in layers {
             overlay(&mut tree, &mut &*layer(entries))?;

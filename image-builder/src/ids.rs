@@ -23,14 +23,14 @@ fn pair(text: &str, max: u32) -> Option<Owner> {
     Some(Owner { uid, gid })
 }
 
+/// A user that is not a number.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is not numeric, and the image has no user database", shown(.0))]
+pub(crate) struct NotNumeric(String);
+
 /// The argument of `USER`.
-pub(crate) fn user(text: &str) -> Result<Owner, String> {
-    pair(text, MAX_USER).ok_or_else(|| {
-        format!(
-            "`{}` is not numeric, and the image has no user database",
-            shown(text)
-        )
-    })
+pub(crate) fn user(text: &str) -> Result<Owner, NotNumeric> {
+    pair(text, MAX_USER).ok_or_else(|| NotNumeric(text.to_owned()))
 }
 
 /// The value of `--chown`.

@@ -129,9 +129,10 @@ impl<'a> Reader<'a> {
             }
             Instruction::User(user) => {
                 let text = self.literal("USER", &user.arguments)?;
-                let owner = ids::user(text).map_err(|why| {
+                let owner = ids::user(text).map_err(|error| {
+                    let (start, why) = (user.arguments.span.start, error.to_string());
                     let next = "write USER UID or USER UID:GID with numbers";
-                    self.error(UNSUPPORTED, user.arguments.span.start, "USER", why, next)
+                    self.error(UNSUPPORTED, start, "USER", why, next)
                 })?;
                 draft.owner = Some(owner);
                 settings.user = Some(text.to_owned());

@@ -28,6 +28,96 @@ pub enum Source {
     Memory(BTreeMap<String, Vec<u8>>),
 }
 
+/// Why artifacts are not as the evidence says.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactsError {
+    /// A run always has some.
+    #[error("the evidence lists no artifacts")]
+    NoneListed,
+    /// More are listed than are read.
+    #[error("{0} artifacts; at most {MAX_COUNT} are read")]
+    TooMany(usize),
+    /// Together they are larger than what is read.
+    #[error("more than {MAX_TOTAL} bytes altogether")]
+    TooLarge,
+    /// One is not there, and others are.
+    #[error("{0} is missing")]
+    Missing(String),
+    /// One is listed that lies in another directory than the run's.
+    #[error("{0} is not in the run's directory")]
+    Elsewhere(String),
+    /// One that a run writes is not listed.
+    #[error("{folder}/{name} is not among the artifacts")]
+    Unlisted {
+        /// The run's directory.
+        folder: String,
+        /// The file's name.
+        name: String,
+    },
+    /// One is listed that no run writes.
+    #[error("{folder}/{name} is a file that no run writes")]
+    Unknown {
+        /// The run's directory.
+        folder: String,
+        /// The file's name.
+        name: String,
+    },
+    /// The list has one twice, or another order.
+    #[error("one is listed twice, or they are not in order")]
+    Order,
+    /// A probe or a control names another file than its own.
+    #[error("{0} is not among the artifacts that it should name")]
+    Misnamed(String),
+    /// One is not as the evidence says.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: String,
+        /// How it differs.
+        source: ArtifactError,
+    },
+}
+
+/// Why one artifact is not as the evidence says.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactError {
+    /// Its path could lead anywhere.
+    #[error("not a plain path one level down")]
+    Path,
+    /// It has another length.
+    #[error("{found} bytes, not {listed}")]
+    Length {
+        /// Its length.
+        found: usize,
+        /// The length that the evidence gives.
+        listed: u64,
+    },
+    /// It has another digest.
+    #[error("its SHA-256 is {0}")]
+    Digest(String),
+    /// It does not repeat what the evidence says.
+    #[error("it says something else than the evidence")]
+    Content,
+    /// It is a directory, a device, a pipe.
+    #[cfg(feature = "std")]
+    #[error("not a regular file")]
+    Irregular,
+    /// It cannot be read.
+    #[cfg(feature = "std")]
+    #[error(transparent)]
+    Unreadable(#[from] std::io::Error),
+}
+
+impl ArtifactError {
+    /// The same, of the artifact at this path.
+    fn of(self, path: &str) -> ArtifactsError {
+        ArtifactsError::File {
+            path: path.to_owned(),
+            source: self,
+        }
+    }
+}
+
 /// Reads artifacts one after the other.
 enum Reader<'a> {
     #[cfg(feature = "std")]
@@ -45,13 +135,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The bytes of an artifact, `None` if there is no such file.
-    fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>, String> {
-        #[cfg_attr(not(feature = "std"), expect(unused_variables))]
-        let (directory, name) = split(path)?;
+    fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>, ArtifactError> {
         match self {
             #[cfg(feature = "std")]
-            Self::Folder(reader) => reader.read(directory, name),
-            Self::Memory(files) => Ok(files.get(path).cloned()),
+            Self::Folder(reader) => {
+                let (directory, name) = split(path)?;
+                reader.read(directory, name)
+            }
+            Self::Memory(files) => {
+                split(path)?;
+                Ok(files.get(path).cloned())
+            }
         }
     }
 }
@@ -60,14 +154,14 @@ impl<'a> Reader<'a> {
 pub type Loaded = BTreeMap<String, Vec<u8>>;
 
 /// What the artifacts come to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Checked {
     /// All there and all as the evidence says.
     Good(Loaded),
     /// None of them is there.
     Absent,
     /// One of them is not as the evidence says.
-    Bad(String),
+    Bad(ArtifactsError),
 }
 
 /// Checks every artifact of the evidence against the files that are there.
@@ -79,29 +173,26 @@ pub fn check(evidence: &Evidence, source: &Source) -> Checked {
     }
 }
 
-fn load(evidence: &Evidence, source: &Source) -> Result<Loaded, String> {
+fn load(evidence: &Evidence, source: &Source) -> Result<Loaded, ArtifactsError> {
     let listed = &evidence.artifacts;
     if listed.is_empty() {
-        return Err("the evidence lists no artifacts".into());
+        return Err(ArtifactsError::NoneListed);
     }
     if listed.len() > MAX_COUNT {
-        return Err(format!(
-            "{} artifacts; at most {MAX_COUNT} are read",
-            listed.len()
-        ));
+        return Err(ArtifactsError::TooMany(listed.len()));
     }
     exact(evidence)?;
     let mut reader = Reader::new(source);
     let (mut loaded, mut missing, mut total) = (Loaded::new(), None, 0);
     for artifact in listed {
         let path = &artifact.path;
-        match reader.read(path).map_err(|why| format!("{path}: {why}"))? {
+        match reader.read(path).map_err(|error| error.of(path))? {
             None => missing = missing.or(Some(path)),
             Some(bytes) => {
-                compare(evidence, artifact, &bytes).map_err(|why| format!("{path}: {why}"))?;
+                compare(evidence, artifact, &bytes).map_err(|error| error.of(path))?;
                 total += bytes.len();
                 if total > MAX_TOTAL {
-                    return Err(format!("more than {MAX_TOTAL} bytes altogether"));
+                    return Err(ArtifactsError::TooLarge);
                 }
                 loaded.insert(path.clone(), bytes);
             }
@@ -109,20 +200,20 @@ fn load(evidence: &Evidence, source: &Source) -> Result<Loaded, String> {
     }
     match missing {
         // All or none: what was left out on purpose is not to be guessed.
-        Some(path) if !loaded.is_empty() => Err(format!("{path} is missing")),
+        Some(path) if !loaded.is_empty() => Err(ArtifactsError::Missing(path.clone())),
         _ => Ok(loaded),
     }
 }
 
 /// The list is exactly that of the files which a run writes for such evidence: each
 /// once, in one directory, in order.
-fn exact(evidence: &Evidence) -> Result<(), String> {
+fn exact(evidence: &Evidence) -> Result<(), ArtifactsError> {
     let mut folder = None;
     let mut found = Vec::with_capacity(evidence.artifacts.len());
     for Artifact { path, .. } in &evidence.artifacts {
-        let (own, name) = split(path).map_err(|why| format!("{path}: {why}"))?;
+        let (own, name) = split(path).map_err(|error| error.of(path))?;
         if !is_folder(own, evidence) || *folder.get_or_insert(own) != own {
-            return Err(format!("{path} is not in the run's directory"));
+            return Err(ArtifactsError::Elsewhere(path.clone()));
         }
         found.push(name);
     }
@@ -130,13 +221,15 @@ fn exact(evidence: &Evidence) -> Result<(), String> {
     let wanted = names(evidence, &found);
     let known: BTreeSet<&str> = found.iter().copied().collect();
     if let Some(name) = wanted.iter().find(|name| !known.contains(name.as_str())) {
-        return Err(format!("{folder}/{name} is not among the artifacts"));
+        let (folder, name) = (folder.to_owned(), name.clone());
+        return Err(ArtifactsError::Unlisted { folder, name });
     }
     if let Some(name) = found.iter().find(|name| !wanted.contains(**name)) {
-        return Err(format!("{folder}/{name} is a file that no run writes"));
+        let (folder, name) = (folder.to_owned(), (*name).to_owned());
+        return Err(ArtifactsError::Unknown { folder, name });
     }
     if !found.iter().copied().eq(wanted.iter().map(String::as_str)) {
-        return Err("one is listed twice, or they are not in order".into());
+        return Err(ArtifactsError::Order);
     }
     let probes = evidence.probes.iter();
     let probes = probes.map(|probe| (&probe.artifact_path, TRANSCRIPT.to_owned()));
@@ -144,9 +237,7 @@ fn exact(evidence: &Evidence) -> Result<(), String> {
     let controls = controls.map(|c| (&c.artifact_path, conversation_of(&c.control)));
     for (path, name) in probes.chain(controls) {
         if path.strip_prefix(folder) != Some(&format!("/{name}")) {
-            return Err(format!(
-                "{path} is not among the artifacts that it should name"
-            ));
+            return Err(ArtifactsError::Misnamed(path.clone()));
         }
     }
     Ok(())
@@ -204,7 +295,7 @@ fn is_folder(folder: &str, evidence: &Evidence) -> bool {
 }
 
 /// A plain name one level down, in its two parts.
-fn split(path: &str) -> Result<(&str, &str), String> {
+fn split(path: &str) -> Result<(&str, &str), ArtifactError> {
     let plain = |name: &str| {
         !name.is_empty()
             && !name.starts_with('.')
@@ -214,17 +305,22 @@ fn split(path: &str) -> Result<(&str, &str), String> {
     };
     let parts = path.split_once('/');
     let parts = parts.filter(|(directory, name)| plain(directory) && plain(name));
-    parts.ok_or_else(|| "not a plain path one level down".into())
+    parts.ok_or(ArtifactError::Path)
 }
 
 /// Compares one artifact with what the evidence says of it.
-pub fn compare(evidence: &Evidence, artifact: &Artifact, bytes: &[u8]) -> Result<(), String> {
-    if bytes.len() as u64 != artifact.bytes {
-        return Err(format!("{} bytes, not {}", bytes.len(), artifact.bytes));
+pub fn compare(
+    evidence: &Evidence,
+    artifact: &Artifact,
+    bytes: &[u8],
+) -> Result<(), ArtifactError> {
+    let (found, listed) = (bytes.len(), artifact.bytes);
+    if found as u64 != listed {
+        return Err(ArtifactError::Length { found, listed });
     }
     let digest = sha256_hex(bytes);
     if digest != artifact.sha256 {
-        return Err(format!("its SHA-256 is {digest}"));
+        return Err(ArtifactError::Digest(digest));
     }
     let name = artifact.path.rsplit('/').next().unwrap_or_default();
     let raw = &evidence.raw;
@@ -245,6 +341,6 @@ pub fn compare(evidence: &Evidence, artifact: &Artifact, bytes: &[u8]) -> Result
     if same {
         Ok(())
     } else {
-        Err("it says something else than the evidence".into())
+        Err(ArtifactError::Content)
     }
 }

@@ -6,7 +6,7 @@ use crate::transcripts::Run;
 use crate::{Inputs, Outcome, transcripts};
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use tki_evidence::calibrate::{self, Comparable};
 use tki_evidence::derive;
@@ -56,7 +56,7 @@ pub fn controls(checks: &mut Checks, evidence: &Evidence, conversations: Option<
                 "no artifacts to recompute them from".to_owned(),
             ),
             Some(Ok(())) => (Outcome::Ok, shown(&evidence.controls)),
-            Some(Err(why)) => (Outcome::False, why),
+            Some(Err(why)) => (Outcome::False, why.to_string()),
         }
     };
     checks.add(

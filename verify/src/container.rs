@@ -10,9 +10,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use tki_evidence::described::names::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX, PROBER};
-use tki_evidence::described::{self, Described};
+use tki_evidence::described::{self, Described, DescribedError};
 use tki_evidence::evidence::Evidence;
-use tki_evidence::settings::deviations;
+use tki_evidence::settings::{Deviation, deviations};
 use tki_evidence::time::parse_rfc3339;
 use tki_evidence::wire::LONGEST_RUN;
 
@@ -24,7 +24,7 @@ pub fn container(checks: &mut Checks, evidence: &Evidence, loaded: Option<&Loade
     let (outcome, got, deadline) = match loaded.map(|loaded| compare(evidence, loaded)) {
         None => (Outcome::NotChecked, "no artifacts".to_owned(), None),
         Some(Ok(deadline)) => (truth(true), "the same".to_owned(), Some(deadline)),
-        Some(Err(why)) => (Outcome::False, why, None),
+        Some(Err(why)) => (Outcome::False, why.to_string(), None),
     };
     checks.add(
         "EV-CONTAINER",
@@ -37,32 +37,62 @@ pub fn container(checks: &mut Checks, evidence: &Evidence, loaded: Option<&Loade
     deadline
 }
 
-fn compare(evidence: &Evidence, loaded: &Loaded) -> Result<u64, String> {
+/// Why the description is not that of the evidence's container.
+#[derive(Debug, thiserror::Error)]
+enum ContainerError {
+    #[error("{DESCRIPTION} is missing")]
+    Missing,
+    #[error("{DESCRIPTION} is no description of {engine}'s: {source}")]
+    Unreadable {
+        engine: String,
+        source: DescribedError,
+    },
+    #[error("{}", different(.0))]
+    Settings(Vec<Deviation>),
+    #[error("{what} is {found:?}, not {wanted:?}")]
+    Name {
+        what: &'static str,
+        found: String,
+        wanted: String,
+    },
+    #[error("its program is not the inspector")]
+    Program,
+    #[error("{LABEL_DEADLINE} is {0:?}, which no run has")]
+    Deadline(String),
+}
+
+/// Settings that differ, in a line.
+fn different(settings: &[Deviation]) -> String {
+    let lines = settings.iter();
+    let lines = lines.map(|d| format!("{} is {}, not {}", d.setting, d.configured, d.declared));
+    lines.collect::<Vec<String>>().join("; ")
+}
+
+fn compare(evidence: &Evidence, loaded: &Loaded) -> Result<u64, ContainerError> {
     let engine = &evidence.runtime.engine;
     let ending = format!("/{DESCRIPTION}");
     let found = loaded.iter().find(|(path, _)| path.ends_with(&ending));
-    let (_, bytes) = found.ok_or_else(|| format!("{DESCRIPTION} is missing"))?;
-    let described = described::read(engine, bytes)
-        .map_err(|why| format!("{DESCRIPTION} is no description of {engine}'s: {why}"))?;
+    let (_, bytes) = found.ok_or(ContainerError::Missing)?;
+    let described = described::read(engine, bytes).map_err(|source| {
+        let engine = engine.clone();
+        ContainerError::Unreadable { engine, source }
+    })?;
     same_settings(evidence, &described)?;
     same_names(evidence, &described)
 }
 
 /// What is said to be configured follows from the description.
-fn same_settings(evidence: &Evidence, described: &Described) -> Result<(), String> {
+fn same_settings(evidence: &Evidence, described: &Described) -> Result<(), ContainerError> {
     let said = &evidence.sandbox.configured;
     if *said == described.settings {
         return Ok(());
     }
-    let different = deviations(said, &described.settings).into_iter();
-    let different: Vec<String> = different
-        .map(|d| format!("{} is {}, not {}", d.setting, d.configured, d.declared))
-        .collect();
-    Err(different.join("; "))
+    let different = deviations(said, &described.settings);
+    Err(ContainerError::Settings(different))
 }
 
 /// It is the container of this run, made from its image; gives its deadline.
-fn same_names(evidence: &Evidence, described: &Described) -> Result<u64, String> {
+fn same_names(evidence: &Evidence, described: &Described) -> Result<u64, ContainerError> {
     let runtime = &evidence.runtime.oci_runtime;
     let label = |name: &str| described.labels.get(name).map_or("", String::as_str);
     let name = format!("{NAME_PREFIX}{}", evidence.run_id);
@@ -82,18 +112,21 @@ fn same_names(evidence: &Evidence, described: &Described) -> Result<u64, String>
         ),
     ] {
         if found != wanted {
-            return Err(format!("{what} is {found:?}, not {wanted:?}"));
+            return Err(ContainerError::Name {
+                what,
+                found: found.to_owned(),
+                wanted: wanted.to_owned(),
+            });
         }
     }
     let [program, argument] = described.program.as_slice() else {
-        return Err("its program is not the inspector".into());
+        return Err(ContainerError::Program);
     };
     if program.rsplit('/').next() != Some(PROBER) || argument != "probe" {
-        return Err("its program is not the inspector".into());
+        return Err(ContainerError::Program);
     }
     let deadline = label(LABEL_DEADLINE);
-    read_deadline(evidence, deadline)
-        .ok_or_else(|| format!("{LABEL_DEADLINE} is {deadline:?}, which no run has"))
+    read_deadline(evidence, deadline).ok_or_else(|| ContainerError::Deadline(deadline.to_owned()))
 }
 
 /// The deadline of a container of this run, in the one form that it is written in.

@@ -1,10 +1,12 @@
 //! Artifacts on disk: opened by descriptors, never through a link and without waiting.
 
+use crate::artifacts::ArtifactError;
 use alloc::borrow::ToOwned;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use tki_files::read_at_most;
@@ -30,12 +32,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The bytes of a file in a directory below this one, `None` if there is none.
-    pub(crate) fn read(&mut self, directory: &str, name: &str) -> Result<Option<Vec<u8>>, String> {
+    pub(crate) fn read(
+        &mut self,
+        directory: &str,
+        name: &str,
+    ) -> Result<Option<Vec<u8>>, ArtifactError> {
         let base = match self.base.take() {
             Some(base) => base,
-            None => File::open(self.folder)
-                .map_err(|error| error.to_string())?
-                .into(),
+            None => File::open(self.folder)?.into(),
         };
         let base = self.base.insert(base);
         let below = match self.below.take() {
@@ -50,23 +54,21 @@ impl<'a> Reader<'a> {
             return Ok(None);
         };
         let file = File::from(file);
-        let metadata = file.metadata().map_err(|error| error.to_string())?;
+        let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err("not a regular file".into());
+            return Err(ArtifactError::Irregular);
         }
-        read_at_most(&file, metadata.len(), MAX_ARTIFACT)
-            .map(Some)
-            .map_err(|error| error.to_string())
+        Ok(Some(read_at_most(&file, metadata.len(), MAX_ARTIFACT)?))
     }
 }
 
 /// Opens for reading, never through a link and without waiting; `None` if
 /// there is nothing of that name.
-fn open(at: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<OwnedFd>, String> {
+fn open(at: &OwnedFd, name: &str, flags: OFlags) -> io::Result<Option<OwnedFd>> {
     let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     match openat(at, name, flags, Mode::empty()) {
         Ok(file) => Ok(Some(file)),
         Err(rustix::io::Errno::NOENT) => Ok(None),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     }
 }

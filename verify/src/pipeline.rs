@@ -17,7 +17,7 @@ use crate::transcripts::Run;
 use crate::{Assurance, Bundle, Inputs, Outcome, Step, Verification};
 use crate::{answer, conclusions, container, demands, facts, origin, texts, transcripts, version};
 use alloc::borrow::ToOwned;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 use serde_json::Value;
@@ -279,7 +279,7 @@ fn beside(
             (Outcome::NotChecked, "none is there".into(), None)
         }
         Checked::Absent => (Outcome::Blocked, "none is there".into(), None),
-        Checked::Bad(why) => (Outcome::False, why, None),
+        Checked::Bad(why) => (Outcome::False, why.to_string(), None),
     };
     checks.add(
         "EV-ARTIFACTS",
@@ -307,7 +307,7 @@ fn transcript<'a>(
                 let count = run.observations();
                 (Outcome::Ok, format!("{count} observations"), Some(run))
             }
-            Err(why) => (Outcome::False, why, None),
+            Err(why) => (Outcome::False, why.to_string(), None),
         },
     };
     checks.add(

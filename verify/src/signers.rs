@@ -2,6 +2,10 @@
 //! what can be checked here. A line that cannot be honoured is refused, not
 //! skipped: a list that means less than it says would be a trap.
 
+mod problem;
+
+pub use problem::{ListError, ListProblem};
+
 use crate::NAMESPACE;
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -50,22 +54,12 @@ pub struct Entry {
     pub fingerprint: String,
 }
 
-/// Why a list cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {what}")]
-pub struct ListError {
-    /// From 1.
-    pub line: usize,
-    /// What is wrong there.
-    pub what: String,
-}
-
 impl AllowedSigners {
     /// Reads a list.
     pub fn parse(bytes: &[u8]) -> Result<Self, ListError> {
         let text = core::str::from_utf8(bytes).map_err(|_| ListError {
             line: 1,
-            what: "it is not text".into(),
+            what: ListProblem::Text,
         })?;
         let mut entries = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -82,7 +76,7 @@ impl AllowedSigners {
         if entries.is_empty() {
             return Err(ListError {
                 line: 1,
-                what: "there is no Ed25519 key in it: nobody could be trusted".into(),
+                what: ListProblem::NoKey,
             });
         }
         Ok(Self { entries })
@@ -122,27 +116,23 @@ impl Entry {
 }
 
 /// `None` for a key of another kind than ours, which can sign nothing here.
-fn parse_line(line: &str) -> Result<Option<Entry>, String> {
+fn parse_line(line: &str) -> Result<Option<Entry>, ListProblem> {
     let (principals, rest) = word(line)?;
     let principals = principals.trim_matches('"').to_owned();
     if principals.is_empty() {
-        return Err("there is no principal".into());
+        return Err(ListProblem::NoPrincipal);
     }
     let (mut next, mut rest) = word(rest)?;
     let mut entry = (None, None, None);
     if !KEY_TYPES.contains(&next) {
-        for option in options(next)? {
+        for option in options(next) {
             let (name, value) = match option.split_once('=') {
                 Some((name, value)) => (name, Some(unquote(value)?)),
                 None => (option, None),
             };
             match (name.to_ascii_lowercase().as_str(), value) {
                 ("cert-authority", _) => {
-                    return Err(
-                        "cert-authority: certificates are not supported; list the keys \
-                                themselves"
-                            .into(),
-                    );
+                    return Err(ListProblem::Authority);
                 }
                 ("namespaces", Some(list)) if !list.is_empty() && entry.0.is_none() => {
                     entry.0 = Some(list);
@@ -153,34 +143,30 @@ fn parse_line(line: &str) -> Result<Option<Entry>, String> {
                 ("valid-before", Some(time)) if entry.2.is_none() => {
                     entry.2 = Some(moment(&time)?);
                 }
-                _ => return Err(format!("the option {option:?} is not understood")),
+                _ => return Err(ListProblem::Option(option.to_owned())),
             }
         }
         (next, rest) = word(rest)?;
     }
     if !KEY_TYPES.contains(&next) {
-        return Err(format!("{next:?} is neither an option nor a kind of key"));
+        return Err(ListProblem::Kind(next.to_owned()));
     }
     if next != "ssh-ed25519" {
         return Ok(None);
     }
     let (blob, _comment) = word(rest)?;
-    let public = PublicKey::from_openssh(&format!("ssh-ed25519 {blob}"))
-        .map_err(|error| format!("the key cannot be read: {error}"))?;
-    let bytes = public
-        .key_data()
-        .ed25519()
-        .ok_or("the key is of another kind")?;
-    let key = VerifyingKey::from_bytes(&bytes.0)
-        .map_err(|_| "the key is not a point of the curve".to_owned())?;
+    let public =
+        PublicKey::from_openssh(&format!("ssh-ed25519 {blob}")).map_err(ListProblem::Key)?;
+    let bytes = public.key_data().ed25519().ok_or(ListProblem::OtherKey)?;
+    let key = VerifyingKey::from_bytes(&bytes.0).map_err(|_| ListProblem::Point)?;
     if key.is_weak() {
-        return Err("the key is weak: anybody can sign for it".into());
+        return Err(ListProblem::Weak);
     }
     let (namespaces, valid_after, valid_before) = entry;
     if let (Some(after), Some(before)) = (valid_after, valid_before)
         && after >= before
     {
-        return Err("it is valid at no time".into());
+        return Err(ListProblem::Never);
     }
     Ok(Some(Entry {
         principals,
@@ -193,7 +179,7 @@ fn parse_line(line: &str) -> Result<Option<Entry>, String> {
 }
 
 /// The first word and the rest. White space inside quotes belongs to a word.
-fn word(text: &str) -> Result<(&str, &str), String> {
+fn word(text: &str) -> Result<(&str, &str), ListProblem> {
     let text = text.trim_start();
     let mut quoted = false;
     for (at, c) in text.char_indices() {
@@ -204,16 +190,16 @@ fn word(text: &str) -> Result<(&str, &str), String> {
         }
     }
     if quoted {
-        return Err("a quote is not closed".into());
+        return Err(ListProblem::Quote);
     }
     if text.is_empty() {
-        return Err("the line ends before its key".into());
+        return Err(ListProblem::End);
     }
     Ok((text, ""))
 }
 
 /// Options, separated by commas outside quotes.
-fn options(text: &str) -> Result<Vec<&str>, String> {
+fn options(text: &str) -> Vec<&str> {
     let (mut quoted, mut from, mut found) = (false, 0, Vec::new());
     for (at, c) in text.char_indices() {
         match c {
@@ -226,21 +212,21 @@ fn options(text: &str) -> Result<Vec<&str>, String> {
         }
     }
     found.push(&text[from..]);
-    Ok(found)
+    found
 }
 
-fn unquote(text: &str) -> Result<String, String> {
+fn unquote(text: &str) -> Result<String, ListProblem> {
     text.strip_prefix('"')
         .and_then(|text| text.strip_suffix('"'))
         .filter(|text| !text.contains(['"', '\\']))
         .map(str::to_owned)
-        .ok_or_else(|| format!("the value {text:?} must stand in quotes"))
+        .ok_or_else(|| ListProblem::Unquoted(text.to_owned()))
 }
 
 /// `YYYYMMDD` or `YYYYMMDDHHMM[SS]`, with or without `Z`; always UTC, because a
 /// verifier's decision may not depend on the zone that it is in.
-fn moment(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is not a time of the form YYYYMMDD[HHMM[SS]][Z]");
+fn moment(text: &str) -> Result<u64, ListProblem> {
+    let wrong = || ListProblem::Time(text.to_owned());
     let digits = text.strip_suffix('Z').unwrap_or(text);
     if !matches!(digits.len(), 8 | 12 | 14) || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(wrong());

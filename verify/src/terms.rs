@@ -2,7 +2,6 @@
 //! inspector of this version introduces and ends itself. A challenge that no run
 //! sends is not a run's.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use tki_evidence::evidence::Evidence;
 use tki_evidence::facts;
@@ -28,6 +27,46 @@ const OUT_FILES: u64 = 1 << 20;
 /// The most by which the kernel rounds the size of a memory file system: its pages.
 const MOST_PAGE: u64 = 64 * 1024;
 
+/// Why a conversation is none that a run has.
+#[derive(Debug, thiserror::Error)]
+pub enum TermsError {
+    /// The challenge has a field that no host sends.
+    #[error("the challenge's {field} is none that tki-attest {version} sends")]
+    Challenge {
+        /// The field.
+        field: &'static str,
+        /// The version of the host.
+        version: String,
+    },
+    /// A limit to run into is not the one that was set.
+    #[error("it was asked with another limit, {0}")]
+    Limit(&'static str),
+    /// The limits of /out do not fit what stood behind it.
+    #[error("it was asked with another /out than a {0}")]
+    OutKind(String),
+    /// /out was made with another size.
+    #[error("it was asked with another size of /out than was made")]
+    OutMade,
+    /// /out has room for another number of files.
+    #[error("it was asked with another number of files in /out than it has room for")]
+    OutFiles,
+    /// /out has another size in the mount table.
+    #[error("it was asked with another size of /out than it has")]
+    OutSize,
+    /// What the host accepted is not what the inspector named.
+    #[error("it was let off other invariants than it misses")]
+    LetOff,
+    /// What the inspector says of itself does not fit.
+    #[error("{0}")]
+    Untrue(&'static str),
+    /// A time in the evidence is none.
+    #[error("it is not known how long the run took")]
+    Times,
+    /// The conversation outlasted the run.
+    #[error("it took longer than the run")]
+    TooLong,
+}
+
 /// Checks what was asked and how it was answered, of the run or of a control with
 /// these relaxations.
 pub fn check(
@@ -36,7 +75,7 @@ pub fn check(
     heard: &Heard,
     relaxations: &[Relaxation],
     texts: &Texts,
-) -> Result<(), String> {
+) -> Result<(), TermsError> {
     asked(evidence, challenge)?;
     limits(evidence, &challenge.limits)?;
     greeted(evidence, challenge, heard, relaxations, texts)?;
@@ -44,7 +83,7 @@ pub fn check(
 }
 
 /// Every field of the challenge that the evidence does not say itself.
-fn asked(evidence: &Evidence, challenge: &Challenge) -> Result<(), String> {
+fn asked(evidence: &Evidence, challenge: &Challenge) -> Result<(), TermsError> {
     let longest = u128::from(LONGEST_RUN) * 1000;
     let left = u128::from(challenge.overall_deadline_ms);
     let fits = [
@@ -60,10 +99,10 @@ fn asked(evidence: &Evidence, challenge: &Challenge) -> Result<(), String> {
         ("host_canary", is_path(&challenge.host_canary)),
     ];
     match fits.iter().find(|(_, fits)| !fits) {
-        Some((name, _)) => Err(format!(
-            "the challenge's {name} is none that tki-attest {} sends",
-            evidence.tool.version
-        )),
+        Some((field, _)) => Err(TermsError::Challenge {
+            field,
+            version: evidence.tool.version.clone(),
+        }),
         None => Ok(()),
     }
 }
@@ -86,7 +125,7 @@ fn is_path(path: &str) -> bool {
 
 /// The limits to run into are those that were set. One that control groups could not
 /// carry is carried by a resource limit.
-fn limits(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
+fn limits(evidence: &Evidence, asked: &Limits) -> Result<(), TermsError> {
     let declared = &evidence.sandbox.declared;
     let ulimit = |name: &str| {
         let found = declared.ulimits.iter().find(|limit| limit.name == name);
@@ -141,7 +180,7 @@ fn limits(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
         ),
     ];
     match fits.iter().find(|(_, fits)| !fits) {
-        Some((name, _)) => Err(format!("it was asked with another limit, {name}")),
+        Some((name, _)) => Err(TermsError::Limit(name)),
         None => Ok(()),
     }
 }
@@ -154,28 +193,26 @@ fn of_tmp(settings: &Settings, option: &str) -> Option<u64> {
 }
 
 /// The size of /out in the run's challenge is that of what stood behind it.
-pub fn check_out(evidence: &Evidence, asked: &Limits) -> Result<(), String> {
+pub fn check_out(evidence: &Evidence, asked: &Limits) -> Result<(), TermsError> {
     let backing = &evidence.sandbox.out_backing.kind;
     if (backing == "tmpfs") != (asked.out_bytes > 0) {
-        return Err(format!("it was asked with another /out than a {backing}"));
+        return Err(TermsError::OutKind(backing.clone()));
     }
     for (option, asked) in [("size=", asked.out_bytes), ("nr_inodes=", asked.out_files)] {
         let mut words = evidence.sandbox.out_backing.reason.split(',');
         let made = words.find_map(|word| word.strip_prefix(option));
         if backing == "tmpfs" && made != Some(asked.to_string().as_str()) {
-            return Err("it was asked with another size of /out than was made".into());
+            return Err(TermsError::OutMade);
         }
     }
     match mounted_out(&evidence.raw.mountinfo) {
         Some(Mounted {
             files: Some(files), ..
-        }) if backing == "tmpfs" && files != asked.out_files => {
-            Err("it was asked with another number of files in /out than it has room for".into())
-        }
+        }) if backing == "tmpfs" && files != asked.out_files => Err(TermsError::OutFiles),
         Some(Mounted { size, .. })
             if backing == "tmpfs" && size.abs_diff(asked.out_bytes) >= MOST_PAGE =>
         {
-            Err("it was asked with another size of /out than it has".into())
+            Err(TermsError::OutSize)
         }
         _ => Ok(()),
     }
@@ -211,26 +248,26 @@ fn greeted(
     heard: &Heard,
     relaxations: &[Relaxation],
     texts: &Texts,
-) -> Result<(), String> {
+) -> Result<(), TermsError> {
     if challenge.accept_missing != heard.hello.missing {
-        return Err("it was let off other invariants than it misses".into());
+        return Err(TermsError::LetOff);
     }
     let later = relaxations.contains(&Relaxation::Interface);
     match heard.untrue(&evidence.tool.version, later, texts) {
-        Some(why) => Err(why.into()),
+        Some(why) => Err(TermsError::Untrue(why)),
         None => Ok(()),
     }
 }
 
 /// It took no longer than the run.
-fn ended(evidence: &Evidence, heard: &Heard) -> Result<(), String> {
+fn ended(evidence: &Evidence, heard: &Heard) -> Result<(), TermsError> {
     let times = parse_rfc3339(&evidence.started).zip(parse_rfc3339(&evidence.finished));
-    let (started, finished) = times.ok_or("it is not known how long the run took")?;
+    let (started, finished) = times.ok_or(TermsError::Times)?;
     // Both are rounded down to a second.
     let most = finished.saturating_sub(started).saturating_add(1);
     let most = most.saturating_mul(1_000_000);
     if heard.elapsed_us > most {
-        return Err("it took longer than the run".into());
+        return Err(TermsError::TooLong);
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 //! said must be what it said, and what a control came to must follow from it.
 
 use crate::artifacts::{Loaded, NEIGHBOUR};
-use crate::terms;
+use crate::terms::{self, TermsError};
+use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::{format, vec};
 use tki_evidence::calibrate::{self, NotPassed};
@@ -13,8 +14,91 @@ use tki_evidence::evidence::{Evidence, RawFacts};
 use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::kernel;
 use tki_evidence::request::control_nonce;
-use tki_evidence::transcript::{self, Heard, Lines};
+use tki_evidence::transcript::{self, Heard, Lines, TranscriptError};
 use tki_evidence::wire::{Challenge, Limits};
+
+/// Why a recorded conversation is not that of the evidence.
+#[derive(Debug, thiserror::Error)]
+pub enum ConversationError {
+    /// Its file is not there.
+    #[error("{0} is missing")]
+    Missing(String),
+    /// It breaks the protocol.
+    #[error("{path}: {source}")]
+    Broken {
+        /// The file.
+        path: String,
+        /// How.
+        source: TranscriptError,
+    },
+    /// The evidence has no probes, and so names no conversation.
+    #[error("there are no probes")]
+    NoProbes,
+    /// Other probes were asked for than a run asks for.
+    #[error("the inspector was asked something else")]
+    Asked,
+    /// The host or the inspector said what none of this version says.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// A probe names another file.
+    #[error("{0} points elsewhere")]
+    Elsewhere(String),
+    /// A probe has other observations.
+    #[error("{0}: the conversation says otherwise")]
+    Otherwise(String),
+    /// The evidence has other kernel texts.
+    #[error("the kernel texts are not those of the conversation")]
+    Texts,
+    /// The evidence has other namespaces of the neighbour.
+    #[error("the neighbour's namespaces are not those of its own words")]
+    Neighbour,
+    /// A control that there is not.
+    #[error("{0} is no control")]
+    NoControl(String),
+    /// A control's conversation is not that of the evidence.
+    #[error("{control}: {source}")]
+    Control {
+        /// The control.
+        control: &'static str,
+        /// Why.
+        source: ControlError,
+    },
+}
+
+/// Why a control's conversation is not that of the evidence.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// Other probes were asked for than this control asks for.
+    #[error("the inspector was asked something else")]
+    Asked,
+    /// The lock was stacked where it is relaxed, or the other way round.
+    #[error("the lock was not as it says")]
+    Lock,
+    /// What every inspector of a run is told alike differs.
+    #[error("it was asked with other limits or canaries than the run")]
+    OtherTerms,
+    /// The nonce does not follow from the run's and the control's name.
+    #[error("it belongs to another run or to another control")]
+    Nonce,
+    /// The host or the inspector said what none of this version says.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// The kernel is another one, or was booted since.
+    #[error("it ran on another kernel than the run")]
+    Kernel,
+    /// The same words, to the microsecond, in two conversations.
+    #[error("its conversation is another one under another nonce")]
+    Copied,
+    /// Other probes flipped than the evidence says.
+    #[error("something else flipped")]
+    Flipped,
+    /// It is not in the namespace that it should share with the neighbour.
+    #[error("it did not join the neighbour's {0} namespace")]
+    NotJoined(&'static str),
+    /// The evidence has another sweep.
+    #[error("its sweep is not that of the evidence")]
+    Sweep,
+}
 
 /// A conversation.
 type Said = (Challenge, Heard);
@@ -37,20 +121,35 @@ impl Run<'_> {
     }
 }
 
-fn conversation<'a>(loaded: &'a Loaded, path: &str, known: &mut Lines<'a>) -> Result<Said, String> {
-    let bytes = loaded
-        .get(path)
-        .ok_or_else(|| format!("{path} is missing"))?;
-    transcript::read_with(bytes, known).map_err(|error| format!("{path}: {error}"))
+/// The bytes of a conversation.
+fn file<'a>(loaded: &'a Loaded, path: &str) -> Result<&'a [u8], ConversationError> {
+    let bytes = loaded.get(path);
+    let bytes = bytes.ok_or_else(|| ConversationError::Missing(path.to_owned()))?;
+    Ok(bytes)
+}
+
+fn conversation<'a>(
+    loaded: &'a Loaded,
+    path: &str,
+    known: &mut Lines<'a>,
+) -> Result<Said, ConversationError> {
+    let said = transcript::read_with(file(loaded, path)?, known);
+    said.map_err(|source| ConversationError::Broken {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Compares the run's conversation with its evidence; gives it.
-pub fn compare_run<'a>(evidence: &'a Evidence, loaded: &'a Loaded) -> Result<Run<'a>, String> {
+pub fn compare_run<'a>(
+    evidence: &'a Evidence,
+    loaded: &'a Loaded,
+) -> Result<Run<'a>, ConversationError> {
     let path = evidence
         .probes
         .first()
         .map(|probe| probe.artifact_path.as_str());
-    let path = path.ok_or("there are no probes")?;
+    let path = path.ok_or(ConversationError::NoProbes)?;
     let said = evidence.probes.iter();
     let said = said.map(|probe| (probe.probe_id.as_str(), probe.observations.as_slice()));
     let mut lines = Lines::expecting(said);
@@ -58,7 +157,7 @@ pub fn compare_run<'a>(evidence: &'a Evidence, loaded: &'a Loaded) -> Result<Run
     let asked = challenge.probes.iter().map(String::as_str);
     let required = catalogue::required(!evidence.controls.is_empty());
     if !asked.eq(required.map(|probe| probe.id)) || !challenge.lock {
-        return Err("the inspector was asked something else".into());
+        return Err(ConversationError::Asked);
     }
     let sweeps = Sweeps::default();
     let texts = Texts::of_run(&heard.raw, &sweeps);
@@ -67,19 +166,16 @@ pub fn compare_run<'a>(evidence: &'a Evidence, loaded: &'a Loaded) -> Result<Run
     let mut seen = heard.by_probe();
     for probe in &evidence.probes {
         if probe.artifact_path != path {
-            return Err(format!("{} points elsewhere", probe.probe_id));
+            return Err(ConversationError::Elsewhere(probe.probe_id.clone()));
         }
         let own = seen.of(&probe.probe_id).map(|own| &own.seen);
         if !own.eq(&probe.observations) {
-            return Err(format!(
-                "{}: the conversation says otherwise",
-                probe.probe_id
-            ));
+            return Err(ConversationError::Otherwise(probe.probe_id.clone()));
         }
     }
     let information = heard.information.iter().map(AsRef::as_ref);
     if !same_texts(&heard.raw, &evidence.raw) || !information.eq(&evidence.information) {
-        return Err("the kernel texts are not those of the conversation".into());
+        return Err(ConversationError::Texts);
     }
     compare_neighbour(evidence, loaded, path)?;
     let said = (challenge, heard);
@@ -95,20 +191,22 @@ fn joined(kind: &str, control: &RawFacts, run: &RawFacts) -> bool {
 
 /// What is said of the neighbour is what it said, beside the run's own conversation at
 /// `path`.
-fn compare_neighbour(evidence: &Evidence, loaded: &Loaded, path: &str) -> Result<(), String> {
+fn compare_neighbour(
+    evidence: &Evidence,
+    loaded: &Loaded,
+    path: &str,
+) -> Result<(), ConversationError> {
     let said = &evidence.raw.neighbour_namespaces;
     if said.is_empty() {
         return Ok(());
     }
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let path = format!("{folder}/{NEIGHBOUR}");
-    let bytes = loaded
-        .get(&path)
-        .ok_or_else(|| format!("{path} is missing"))?;
-    let heard = transcript::read_neighbour(bytes).map_err(|error| format!("{path}: {error}"))?;
+    let heard = transcript::read_neighbour(file(loaded, &path)?)
+        .map_err(|source| ConversationError::Broken { path, source })?;
     match heard == *said {
         true => Ok(()),
-        false => Err("the neighbour's namespaces are not those of its own words".into()),
+        false => Err(ConversationError::Neighbour),
     }
 }
 
@@ -169,42 +267,46 @@ pub fn compare_controls<'a>(
     evidence: &Evidence,
     loaded: &'a Loaded,
     run: Run<'a>,
-) -> Result<(), String> {
+) -> Result<(), ConversationError> {
     let Run { said, mut lines } = run;
     let (nonce, sweeps) = (said.0.nonce.clone(), Sweeps::default());
     let plain = derive::plain_profile(evidence);
     let mut known = vec![said];
     for result in &evidence.controls {
         let Some(control) = controls::find(&result.control) else {
-            return Err(format!("{} is no control", result.control));
+            return Err(ConversationError::NoControl(result.control.clone()));
         };
-        let wrong = |what: &str| Err(format!("{}: {what}", control.name));
+        let of_control = |source| ConversationError::Control {
+            control: control.name,
+            source,
+        };
+        let wrong = |source| Err(of_control(source));
         let (challenge, heard) = conversation(loaded, &result.artifact_path, &mut lines)?;
         let asked = challenge.probes.iter().map(String::as_str);
         if !asked.eq(controls::probes(control).map(|probe| probe.id)) {
-            return wrong("the inspector was asked something else");
+            return wrong(ControlError::Asked);
         }
         if challenge.lock == control.relaxations.contains(&Relaxation::LockOff) {
-            return wrong("the lock was not as it says");
+            return wrong(ControlError::Lock);
         }
         if known
             .iter()
             .any(|(other, _)| terms(other) != terms(&challenge))
         {
-            return wrong("it was asked with other limits or canaries than the run");
+            return wrong(ControlError::OtherTerms);
         }
         if challenge.nonce != control_nonce(&nonce, control.name) {
-            return wrong("it belongs to another run or to another control");
+            return wrong(ControlError::Nonce);
         }
         let label = evidence.sandbox.configured.lsm.as_str();
         let own = kernel::own(evidence);
         let texts = calibrate::texts(control, &heard, &evidence.raw, label, plain, &sweeps, own);
         terms::check(evidence, &challenge, &heard, control.relaxations, &texts)
-            .map_err(|why| format!("{}: {why}", control.name))?;
+            .map_err(|error| of_control(error.into()))?;
         // Kernels of their own are booted for each container.
         let same_boot = own.is_some() || heard.raw.boot_id == evidence.raw.boot_id;
         if heard.raw.proc_version != evidence.raw.proc_version || !same_boot {
-            return wrong("it ran on another kernel than the run");
+            return wrong(ControlError::Kernel);
         }
         // Another nonce in the same words: no two inspectors see and take the
         // same to the microsecond.
@@ -214,15 +316,15 @@ pub fn compare_controls<'a>(
                 && other.observations == heard.observations
         };
         if known.iter().any(|(_, other)| same_words(other)) {
-            return wrong("its conversation is another one under another nonce");
+            return wrong(ControlError::Copied);
         }
         let NotPassed { flipped, unproven } = calibrate::not_passed(control, &heard, &texts);
         if flipped != result.flipped || unproven != result.unproven {
-            return wrong("something else flipped");
+            return wrong(ControlError::Flipped);
         }
         let mut kinds = control.relaxations.iter().filter_map(|one| one.joins());
         if let Some(kind) = kinds.find(|kind| !joined(kind, &heard.raw, &evidence.raw)) {
-            return wrong(&format!("it did not join the neighbour's {kind} namespace"));
+            return wrong(ControlError::NotJoined(kind));
         }
         let swept = || {
             heard
@@ -234,7 +336,7 @@ pub fn compare_controls<'a>(
         if control.relaxations.contains(&Relaxation::Marks)
             && swept().unwrap_or_default() != evidence.raw.marked_sweep
         {
-            return wrong("its sweep is not that of the evidence");
+            return wrong(ControlError::Sweep);
         }
         known.push((challenge, heard));
     }

@@ -4,7 +4,7 @@ mod form;
 
 use super::names::is_id;
 use super::options::{Named, Options};
-use super::{Described, unique};
+use super::{Described, DescribedError, unique};
 use crate::settings::{
     Bind, BindKind, Settings, Tmpfs, Ulimit, are_system_paths_masked, covered_texts,
 };
@@ -16,7 +16,7 @@ use alloc::{format, vec};
 use form::{Container, Driver, HostConfig, Mount, MountPoint};
 
 /// Reads what was written down of a description.
-pub fn read(bytes: &[u8]) -> Result<Described, String> {
+pub fn read(bytes: &[u8]) -> Result<Described, DescribedError> {
     Ok(described(&unique::read(bytes)?))
 }
 

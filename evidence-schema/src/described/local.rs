@@ -3,12 +3,11 @@
 //! was only handed over, or promised, is read from the kernel's words, so that what
 //! is reported as configured is what holds.
 
-use super::{Described, bwrap, embedded, unique};
+use super::{Described, DescribedError, bwrap, embedded, unique};
 use crate::facts;
 use crate::settings::{Settings, Tmpfs, Ulimit};
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -100,16 +99,17 @@ pub struct GroupLimits {
 }
 
 /// Reads what was written down of a container of this engine's.
-pub(super) fn read(engine: &str, bytes: &[u8]) -> Result<Described, String> {
+pub(super) fn read(engine: &str, bytes: &[u8]) -> Result<Described, DescribedError> {
     let document: Document = unique::read(bytes)?;
     if document.engine != engine {
-        return Err(format!("{:?} made it, not {engine}", document.engine));
+        let (maker, engine) = (document.engine, engine.to_owned());
+        return Err(DescribedError::OtherMaker { maker, engine });
     }
     described(&document)
 }
 
 /// What a description says.
-pub fn described(document: &Document) -> Result<Described, String> {
+pub fn described(document: &Document) -> Result<Described, DescribedError> {
     let made = &document.made;
     let (mut settings, program) = match document.engine.as_str() {
         "embedded" => {
@@ -118,13 +118,13 @@ pub fn described(document: &Document) -> Result<Described, String> {
             (embedded::configured(&made.config, &made.seccomp), program)
         }
         "bwrap" => {
-            let arguments = made.config.as_array().ok_or("there are no arguments")?;
+            let arguments = made.config.as_array().ok_or(DescribedError::NoArguments)?;
             let arguments = words(arguments)?;
             let settings = bwrap::configured(&arguments, &made.tmpfs, &made.seccomp);
             let program = arguments.into_iter().skip_while(|word| word != "--");
             (settings, program.skip(1).collect())
         }
-        _ => return Err("no local engine has that name".into()),
+        _ => return Err(DescribedError::NoMaker),
     };
     if let Some(carried) = made.limits {
         carry(carried, &mut settings);
@@ -143,10 +143,10 @@ pub fn described(document: &Document) -> Result<Described, String> {
     })
 }
 
-fn words(list: &[Value]) -> Result<Vec<String>, String> {
+fn words(list: &[Value]) -> Result<Vec<String>, DescribedError> {
     let word = |value: &Value| value.as_str().map(str::to_owned);
     let words: Option<Vec<String>> = list.iter().map(word).collect();
-    words.ok_or_else(|| "an argument is no text".into())
+    words.ok_or(DescribedError::Argument)
 }
 
 /// Limits that the maker was not told of.

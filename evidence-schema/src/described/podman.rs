@@ -4,7 +4,7 @@
 
 use super::names::is_id;
 use super::options::{Named, Options};
-use super::{Described, embedded, unique};
+use super::{Described, DescribedError, embedded, unique};
 use crate::catalogue::ENGINE_FILES;
 use crate::relaxation::UNCONFINED;
 use crate::seccomp::{Action, Argument, Place, Reading, Rules};
@@ -45,20 +45,23 @@ pub struct Profile {
 }
 
 /// Reads what was written down of a container.
-pub(super) fn read(bytes: &[u8]) -> Result<Described, String> {
+pub(super) fn read(bytes: &[u8]) -> Result<Described, DescribedError> {
     let document: Document = unique::read(bytes)?;
     let described = description(&document.inspect)?;
     described_by(&document, &described)
 }
 
 /// Podman's description in its parts.
-pub fn description(inspect: &Value) -> Result<Description, String> {
-    Description::deserialize(inspect).map_err(|error| error.to_string())
+pub fn description(inspect: &Value) -> Result<Description, DescribedError> {
+    Ok(Description::deserialize(inspect)?)
 }
 
 /// What a description says; `described` are its parts.
-pub fn described_by(document: &Document, described: &Description) -> Result<Described, String> {
-    let oci = Oci::deserialize(&document.oci_config).map_err(|error| error.to_string())?;
+pub fn described_by(
+    document: &Document,
+    described: &Description,
+) -> Result<Described, DescribedError> {
+    let oci = Oci::deserialize(&document.oci_config)?;
     let profile = document.profile.as_ref();
     let profile = profile.map(|profile| (profile.path.as_str(), profile.text.as_bytes()));
     let mut settings = settings(described, &oci, profile);

@@ -2,20 +2,20 @@
 //! so such a text says different things to different people. Numbers of any size are
 //! left alone: these texts are an engine's, and not ours to bound.
 
+use super::DescribedError;
 use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeSet;
-use alloc::string::{String, ToString};
 use core::fmt;
 use serde::de::{
     Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor,
 };
 
 /// Reads a text; the error says where it is none.
-pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let text = core::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
-    let Unique = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    serde_json::from_str(text).map_err(|error| error.to_string())
+pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DescribedError> {
+    let text = core::str::from_utf8(bytes).map_err(|_| DescribedError::Text)?;
+    let Unique = serde_json::from_str(text)?;
+    Ok(serde_json::from_str(text)?)
 }
 
 /// Any value whose keys are all different.
@@ -111,7 +111,7 @@ mod tests {
     fn values_are_read_as_they_are() {
         let text = r#"{"a":[null,true,-1,18446744073709551615,1.5,"x"],"b":{"a":{}}}"#;
         let plain: Value = serde_json::from_str(text).unwrap();
-        assert_eq!(read::<Value>(text.as_bytes()), Ok(plain));
+        assert_eq!(read::<Value>(text.as_bytes()).unwrap(), plain);
     }
 
     #[test]

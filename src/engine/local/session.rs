@@ -232,7 +232,7 @@ impl Session for LocalSession<'_> {
             return Err(failed("it never started".into()));
         };
         document.kernel = kernel::ask(document.pid);
-        let described = local::described(document).map_err(failed)?;
+        let described = local::described(document).map_err(|error| failed(error.to_string()))?;
         let description = serde_json::to_string_pretty(document);
         Ok(Configured {
             group: self.name.clone(),

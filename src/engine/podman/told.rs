@@ -13,7 +13,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tki_evidence::described::podman::{self, Document, Profile};
-use tki_evidence::described::{Described, MAX_DESCRIPTION};
+use tki_evidence::described::{Described, DescribedError, MAX_DESCRIPTION};
 
 /// The request, as errors name it.
 pub const REQUEST: &str = "GET /libpod/containers/json";
@@ -52,7 +52,7 @@ fn read(
     inspect: Value,
     profile: Option<Profile>,
 ) -> Result<Told, EngineError> {
-    let unread = |error: String| EngineError::Vanished {
+    let unread = |error: DescribedError| EngineError::Vanished {
         host: raw.host.clone(),
         request: REQUEST.into(),
         reason: format!("its description of the container cannot be read: {error}"),
@@ -61,7 +61,7 @@ fn read(
     let config = oci_config(&parts.oci_config_path, id)?;
     let document = Document {
         inspect,
-        oci_config: serde_json::from_slice(&config).map_err(|error| unread(error.to_string()))?,
+        oci_config: serde_json::from_slice(&config).map_err(|error| unread(error.into()))?,
         profile,
     };
     let verbatim = serde_json::to_string_pretty(&document).unwrap_or_default();
