@@ -141,7 +141,7 @@ impl Drop for Service {
     }
 }
 
-/// What the inspector was asked in the first run, as it was sent.
+/// What the prober was asked in the first run, as it was sent.
 fn challenge(out: &Path) -> Vec<u8> {
     let transcript = files(out, "json").remove(0).with_extension("");
     let transcript = std::fs::read(transcript.join("transcript.ndjson")).expect("the transcript");
@@ -570,7 +570,7 @@ fn peer(evidence: &serde_json::Value, work: &Path, probe: bool, sides: Sides) ->
         .collect()
 }
 
-/// The median of what the inspector said it took, from the transcripts.
+/// The median of what the prober said it took, from the transcripts.
 fn inside(out: &Path) -> f64 {
     let mut all: Vec<f64> = files(out, "json")
         .iter()

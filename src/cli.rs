@@ -94,7 +94,7 @@ pub enum Command {
     /// Run a command only if a bundle is accepted.
     #[command(
         after_help = "Example: tki-attest gate reports/evidence.json --allowed-signers \
-                            signers --require-assurance signed -- ./start-inspector"
+                            signers --require-assurance signed -- ./start-prober"
     )]
     Gate(GateArgs),
     /// Show what changed between two runs.

@@ -83,7 +83,7 @@ fn every_control_flips_its_set_under_both_profiles() {
 }
 
 #[test]
-fn the_host_the_engine_and_the_inspector_agree() {
+fn the_host_the_engine_and_the_prober_agree() {
     let _engine = shared_engine();
     let out = tempfile::tempdir().unwrap();
     attest(out.path(), &["--venue", "dev"]);

@@ -2,7 +2,7 @@
 //! stable code and its exit code; none is ever a PASS, and none leaves
 //! anything behind.
 
-/// Containers that do not behave as the inspector does, or are killed.
+/// Containers that do not behave as the prober does, or are killed.
 mod container;
 /// Engines that are not there, not ours, too old or not engines.
 mod engine;

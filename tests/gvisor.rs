@@ -468,7 +468,7 @@ fn what_only_the_sentry_proves_is_unproven_elsewhere() {
         &unproven,
         &BY_SENTRY.map(|id| (id, "nobody looked at the sentry")),
     );
-    let alone = "the inspector alone says so";
+    let alone = "the prober alone says so";
     assert!(evidence["not_proven"].to_string().contains(alone));
     is_verified(
         &path,

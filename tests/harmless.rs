@@ -11,7 +11,7 @@ use tki_attest::image::built_in::PROBER;
 use tki_evidence::catalogue::{self, OperationSpec};
 use tki_evidence::observation::{Phase, State};
 use tki_evidence::wire::{
-    Challenge, HostMessage, InspectorMessage, Limits, PROTOCOL, ProbeObservation,
+    Challenge, HostMessage, Limits, PROTOCOL, ProbeObservation, ProberMessage,
 };
 
 const MACHINE: &str = include_str!("harmless/machine.sh");
@@ -61,7 +61,7 @@ const LISTS: &[&str] = &[
     "terminal",
 ];
 
-/// Everything that the inspector can be asked for. Without the lock the canonical probes
+/// Everything that the prober can be asked for. Without the lock the canonical probes
 /// are tried twice, with nothing in their way.
 fn challenge(lock: bool) -> Challenge {
     Challenge {
@@ -85,7 +85,7 @@ fn challenge(lock: bool) -> Challenge {
             cpu_period_us: 100_000,
             cpu_quota_us: 50_000,
         },
-        // What is missing there is put in once the inspector has said it.
+        // What is missing there is put in once the prober has said it.
         accept_missing: Vec::new(),
     }
 }
@@ -97,10 +97,10 @@ fn check_conversation(path: &Path, lock: bool) {
     let (mut missing, mut observations, mut done) = (Vec::new(), Vec::new(), None);
     for line in text.lines() {
         match serde_json::from_str(line).unwrap() {
-            InspectorMessage::Hello(hello) => missing = hello.missing,
-            InspectorMessage::Observation(one) => observations.push(one),
-            InspectorMessage::Done(end) => done = Some(end),
-            InspectorMessage::Refused(refused) => panic!("{refused:?}"),
+            ProberMessage::Hello(hello) => missing = hello.missing,
+            ProberMessage::Observation(one) => observations.push(one),
+            ProberMessage::Done(end) => done = Some(end),
+            ProberMessage::Refused(refused) => panic!("{refused:?}"),
             _ => {}
         }
     }

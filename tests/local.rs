@@ -79,7 +79,7 @@ fn bubblewrap_passes_the_whole_battery() {
 }
 
 #[test]
-fn without_the_gate_the_inspector_refuses() {
+fn without_the_gate_the_prober_refuses() {
     for engine in ENGINES {
         let out = tempfile::tempdir().unwrap();
         let arguments = ["--venue", "vps", "--engine", engine, "--gate", "off"];

@@ -185,7 +185,7 @@ fn a_container_that_ends_early_is_told_with_its_words() {
 }
 
 #[test]
-fn what_is_not_the_inspectors_word_is_garbled() {
+fn what_is_not_the_probers_word_is_garbled() {
     for (at, line) in [
         (0, "hello"),
         (
@@ -217,7 +217,7 @@ fn what_is_not_the_inspectors_word_is_garbled() {
 }
 
 #[test]
-fn an_inspector_that_ends_badly_or_refuses_proves_nothing() {
+fn an_prober_that_ends_badly_or_refuses_proves_nothing() {
     let (failure, _) = refused(Twist {
         status: 1,
         ..Twist::default()

@@ -616,7 +616,7 @@ mod tests {
         // What is only UNPROVEN in a control is not calibrated by it.
         assert_eq!(shown(&probes[2]), row("lock", "lock", 1));
         assert_eq!(shown(&probes[3]), row("", "", 0));
-        // A change of the inspector says nothing about layers.
+        // A change of the prober says nothing about layers.
         assert_eq!(shown(&probes[4]), row("threads", "", 0));
 
         // Without the control in which one layer is enough, both have to go.

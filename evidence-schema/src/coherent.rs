@@ -105,7 +105,7 @@ pub fn texts(evidence: &Evidence) -> Vec<Contradiction> {
     found.0
 }
 
-/// The inspector gave no text at all.
+/// The prober gave no text at all.
 pub fn is_silent(raw: &RawFacts) -> bool {
     let texts = [
         &raw.mountinfo,

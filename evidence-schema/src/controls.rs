@@ -34,7 +34,7 @@ pub struct Control {
     pub blinds: &'static [&'static str],
     /// Engines that cannot relax this, each with the reason.
     pub impossible_on: &'static [(&'static str, &'static str)],
-    /// It changes the inspector and not the sandbox: it shows that a probe can fail, and
+    /// It changes the prober and not the sandbox: it shows that a probe can fail, and
     /// says nothing about layers.
     pub instrument: bool,
 }
@@ -454,7 +454,7 @@ pub const CONTROLS: &[Control] = &[
     },
     Control {
         name: "threads",
-        relaxed: "nothing: the inspector starts a second thread",
+        relaxed: "nothing: the prober starts a second thread",
         relaxations: &[Relaxation::Thread],
         must_flip: &["XP-ID-THREADS"],
         instrument: true,
@@ -462,7 +462,7 @@ pub const CONTROLS: &[Control] = &[
     },
     Control {
         name: "lock",
-        relaxed: "the inspector does not stack its own filter",
+        relaxed: "the prober does not stack its own filter",
         layers: &["lock"],
         relaxations: &[Relaxation::LockOff],
         must_flip: &["PR-EXEC-1"],

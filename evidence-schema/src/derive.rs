@@ -274,7 +274,7 @@ fn not_proven_by(
     if exec.and_then(|probe| probe.enforced_by.as_deref()) == Some("inspector") {
         lines.push(
             "That the engine denies execve: it cannot, because it needs one exec to start; the \
-             inspector's own stacked filter does (enforced_by: inspector)."
+             prober's own stacked filter does (enforced_by: prober)."
                 .to_owned(),
         );
     }
@@ -397,7 +397,7 @@ fn absent(texts: &OutsideFacts, venue: &str, engine: &str) -> Option<String> {
         format!(
             "That the host saw the same {} from outside: absent, no right. The user who ran this \
              may not read them of the container's process, so what is said of them is the \
-             inspector's word alone. Root may: sudo tki-attest run --venue {venue} --engine \
+             prober's word alone. Root may: sudo tki-attest run --venue {venue} --engine \
              {engine}",
             texts.absent.join(" and ")
         )
@@ -524,7 +524,7 @@ mod tests {
         let line = said(&["namespaces", "descriptors"]).unwrap();
         for words in [
             "the same namespaces and descriptors from outside: absent, no right.",
-            "the inspector's word alone.",
+            "the prober's word alone.",
             "sudo tki-attest run --venue vps --engine docker",
         ] {
             assert!(line.contains(words), "{line}");

@@ -297,7 +297,7 @@ pub struct OutBacking {
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Witnesses {
-    /// What the inspector saw.
+    /// What the prober saw.
     pub inside: Witness,
     /// What the host saw.
     pub outside: Witness,
@@ -438,7 +438,7 @@ pub struct ControlResult {
     pub relaxed: String,
     /// The layers that were relaxed.
     pub layers: Vec<String>,
-    /// The inspector was changed and not the sandbox: no layer follows from it.
+    /// The prober was changed and not the sandbox: no layer follows from it.
     pub instrument: bool,
     /// Probes that were run.
     pub probes: Vec<String>,
@@ -505,7 +505,7 @@ pub struct MatrixRow {
     pub result: Verdict,
 }
 
-/// Kernel texts as the inspector read them.
+/// Kernel texts as the prober read them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -534,7 +534,7 @@ pub struct RawFacts {
     pub lsm_label: String,
     /// `/proc/sys/kernel/random/boot_id`, empty where the kernel has none.
     pub boot_id: String,
-    /// The namespaces that the inspector is in.
+    /// The namespaces that the prober is in.
     pub namespaces: Vec<String>,
     /// The namespaces of the host's tool, to compare with; empty if unknown.
     pub host_namespaces: Vec<String>,
@@ -617,7 +617,7 @@ impl OutsideFacts {
 
 /// Kernel texts about the process that runs a kernel of its own for the container, as the
 /// host read them: gVisor's sentry, or a virtual machine's monitor. They are about that
-/// process and not about the inspector, which the host's kernel does not know.
+/// process and not about the prober, which the host's kernel does not know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

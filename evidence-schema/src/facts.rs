@@ -1,4 +1,4 @@
-//! Parsers for the kernel texts that evidence keeps verbatim. Inspector, `run`
+//! Parsers for the kernel texts that evidence keeps verbatim. Prober, `run`
 //! and `verify` read them with the same functions. All input is hostile.
 
 use alloc::borrow::Cow;

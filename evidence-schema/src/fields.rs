@@ -201,7 +201,7 @@ pub const EVIDENCE: &[Field] = &[
     field("raw.sentry.mountinfo", "EV-OUTSIDE", "what the process itself can reach: nothing inside sees it"),
     field("raw.sentry.namespaces[]", "EV-OUTSIDE EV-DERIVED", "the process's own are nowhere else"),
     field("raw.sentry.net_dev", "EV-OUTSIDE EV-DERIVED", "the process's own are nowhere else"),
-    field("raw.sentry.status", "EV-OUTSIDE EV-DERIVED", "the process is not the inspector's: only its form is known"),
+    field("raw.sentry.status", "EV-OUTSIDE EV-DERIVED", "the process is not the prober's: only its form is known"),
     field("raw.sentry.uid_map", "EV-OUTSIDE", "which ids of the host a range is"),
     field("request.nonce", "EV-REQUEST", ""),
     field("request.sha256", "EV-REQUEST", ""),
@@ -400,7 +400,7 @@ pub const CONVERSATION: &[Field] = &[
 mod tests {
     use super::*;
     use crate::evidence::Evidence;
-    use crate::wire::{HostMessage, InspectorMessage};
+    use crate::wire::{HostMessage, ProberMessage};
     use alloc::collections::BTreeSet;
     use alloc::vec;
     use serde_json::Value;
@@ -447,7 +447,7 @@ mod tests {
     #[test]
     fn the_table_has_every_field_of_the_types_and_no_other() {
         let mut wire = leaves(schemars::schema_for!(HostMessage));
-        wire.extend(leaves(schemars::schema_for!(InspectorMessage)));
+        wire.extend(leaves(schemars::schema_for!(ProberMessage)));
         let evidence = leaves(schemars::schema_for!(Evidence));
         for (listed, types) in [(listed(EVIDENCE), evidence), (listed(CONVERSATION), wire)] {
             let differing: Vec<&String> = listed.symmetric_difference(&types).collect();

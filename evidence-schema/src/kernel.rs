@@ -1,7 +1,7 @@
 //! Whose kernel the container ran on: its host's, as containers mostly do, or one of its
-//! own. Found by what two witnesses saw, never by what a runtime is called: the inspector
+//! own. Found by what two witnesses saw, never by what a runtime is called: the prober
 //! reads the boot's id and `/proc/version`, and the host looks at the process behind the
-//! container, which is the inspector itself, gVisor's sentry or a virtual machine's monitor.
+//! container, which is the prober itself, gVisor's sentry or a virtual machine's monitor.
 
 use crate::controls::{Control, Relaxation};
 use crate::evidence::{
@@ -80,7 +80,7 @@ pub fn release(proc_version: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// What the inspector saw. `host` has the boot's id of the host, or nothing where that
+/// What the prober saw. `host` has the boot's id of the host, or nothing where that
 /// is not known, and the release of its kernel.
 fn seen_inside(raw: &RawFacts, host: (&str, &str)) -> KernelKind {
     let (own, theirs) = (raw.boot_id.trim_end(), host.0);
@@ -100,7 +100,7 @@ fn seen_inside(raw: &RawFacts, host: (&str, &str)) -> KernelKind {
 }
 
 /// By the conversation alone, before there is evidence.
-pub fn by_inspector(raw: &RawFacts, runtime: &Runtime, venue: &VenueFacts) -> KernelKind {
+pub fn by_prober(raw: &RawFacts, runtime: &Runtime, venue: &VenueFacts) -> KernelKind {
     let boot = match venue::is_here(venue) {
         true => venue.boot_id.as_str(),
         // That of the tool's host, which is another one.
@@ -114,7 +114,7 @@ pub fn by_host(raw: &RawFacts) -> Option<KernelKind> {
     if raw.sentry != SentryFacts::default() {
         return of_process(&raw.sentry.executable, &raw.sentry.command);
     }
-    // Only the inspector itself is looked at like that.
+    // Only the prober itself is looked at like that.
     (raw.outside != OutsideFacts::default()).then_some(KernelKind::Shared)
 }
 
@@ -132,10 +132,10 @@ pub fn of_process(executable: &str, command: &[String]) -> Option<KernelKind> {
     names.any(is_monitor).then_some(KernelKind::Vm)
 }
 
-/// What evidence says of it, derived: the inspector's word, since it is what judging
+/// What evidence says of it, derived: the prober's word, since it is what judging
 /// depends on. That the host's is another one is a disagreement of witnesses.
 pub fn kind(evidence: &Evidence) -> KernelKind {
-    by_inspector(&evidence.raw, &evidence.runtime, &evidence.venue_facts)
+    by_prober(&evidence.raw, &evidence.runtime, &evidence.venue_facts)
 }
 
 /// A kernel of its own, as far as it bears on judging what was seen in it.
@@ -188,7 +188,7 @@ pub fn impossible(control: &Control, run: &Settings, kind: KernelKind) -> Option
             Some("there is no neighbour that could put something into /in")
         }
         Relaxation::PidsLimit | Relaxation::MemoryLimit => {
-            Some("running into this limit ends such a kernel, and the inspector with it")
+            Some("running into this limit ends such a kernel, and the prober with it")
         }
         Relaxation::NewPrivileges if kind == KernelKind::Gvisor => {
             Some("gVisor shows no such bit, and its sentry always has it")
@@ -246,7 +246,7 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
     let mut lines = Vec::new();
     if by_host(&evidence.raw).is_none() {
         lines.push(format!(
-            "That the kernel inside is its own ({}): the inspector alone says so, since nobody \
+            "That the kernel inside is its own ({}): the prober alone says so, since nobody \
              looked at {process} on the host.",
             own.kind.name()
         ));

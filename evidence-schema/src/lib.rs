@@ -7,9 +7,9 @@
 //! - **Probe**: a named question to the sandbox (`PR-NET-1`), made of one or
 //!   more *operations*, each with an *expectation*. The [`catalogue`] lists them.
 //! - **Phase**: `engine` (only what the engine enforces stands) or `locked`
-//!   (after the inspector stacked its own seccomp filter).
+//!   (after the prober stacked its own seccomp filter).
 //! - **Observation**: what the kernel answered to one operation in one phase.
-//!   The inspector reports observations and never verdicts.
+//!   The prober reports observations and never verdicts.
 //! - **Raw fact**: a kernel text (mount table, status, …) kept verbatim.
 //! - **Verdict**: `PASS`, `FAIL` or `UNPROVEN`, derived by [`judge`] from
 //!   observations and raw facts.
@@ -26,7 +26,7 @@
 //! - **Verification**: a decision with every check that led to it.
 //!
 //! Without features the crate holds only the catalogue, the fact parsers and the wire
-//! format, which is all that the inspector links. `judge` adds everything that follows from
+//! format, which is all that the prober links. `judge` adds everything that follows from
 //! what was recorded; like the rest it needs `alloc` and no standard library. `std` adds the
 //! JSON Schemas.
 #![no_std]
@@ -38,7 +38,7 @@ extern crate std;
 
 /// The profile that denies what is on the floor and allows the rest (4a).
 pub const TARGETED_DENY: &str = include_str!("../../seccomp/targeted-deny.json");
-/// The profile that allows what the inspector needs and denies the rest (4b).
+/// The profile that allows what the prober needs and denies the rest (4b).
 pub const DENY_BY_DEFAULT: &str = include_str!("../../seccomp/deny-by-default.json");
 
 pub mod catalogue;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Phase {
     /// Only what the engine enforces.
     Engine,
-    /// After the inspector stacked its own seccomp lock.
+    /// After the prober stacked its own seccomp lock.
     Locked,
 }
 

@@ -77,7 +77,7 @@ pub struct Policy {
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Gate {
-    /// The inspector's own lock is enough.
+    /// The prober's own lock is enough.
     Inspector,
     /// Whoever launches the container.
     Launcher,

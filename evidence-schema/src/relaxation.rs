@@ -33,7 +33,7 @@ pub enum Relaxation {
     NewPrivileges,
     /// The targeted-deny profile, whichever the run uses. Without
     /// no-new-privileges an engine loads the filter while it still has to
-    /// change its user, which an allow-list made for the inspector forbids.
+    /// change its user, which an allow-list made for the prober forbids.
     TargetedDeny,
     /// The run's profile, whose denials carry an errno of their own.
     Marks,
@@ -65,13 +65,13 @@ pub enum Relaxation {
     NofileLimit,
     /// A CPU quota beyond what two processes use.
     CpuQuota,
-    /// The inspector does not stack its own filter.
+    /// The prober does not stack its own filter.
     LockOff,
     /// One more descriptor, of the null device.
     Descriptor,
     /// The container's own control group, writable and its user's.
     CgroupWritable,
-    /// The inspector starts a second thread, which does nothing.
+    /// The prober starts a second thread, which does nothing.
     Thread,
     /// The working directory is /in.
     WorkingDirectory,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// second; a short period shows sooner that the quota holds.
 pub const CPU_PERIOD_US: i64 = 2_000;
 
-/// Addresses that the inspector reserves and mostly never touches: its arena,
+/// Addresses that the prober reserves and mostly never touches: its arena,
 /// its code, its stack.
 pub const ADDRESS_SPACE: i64 = 32 * 1024 * 1024;
 

@@ -1,4 +1,4 @@
-//! Reads the inspector's side of the conversation. The container is hostile
+//! Reads the prober's side of the conversation. The container is hostile
 //! until proven otherwise: every line is bounded, typed and expected, or the
 //! run ends.
 
@@ -11,7 +11,7 @@ use crate::facts;
 use crate::judge::Texts;
 use crate::observation::Observation;
 use crate::wire::{
-    Challenge, Done, Hello, HostMessage, InspectorMessage, PROTOCOL, ProbeObservation, Raw, Refused,
+    Challenge, Done, Hello, HostMessage, PROTOCOL, ProbeObservation, ProberMessage, Raw, Refused,
 };
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -20,7 +20,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The most missing invariants that an inspector could name.
+/// The most missing invariants that a prober could name.
 const MAX_MISSING: usize = 32;
 
 /// The most probes that a challenge asks for: the catalogue has a few dozen.
@@ -35,11 +35,11 @@ fn shown(text: &str, most: usize) -> String {
     start.escape_debug().to_string()
 }
 
-/// Why a line is not what the inspector would say here.
+/// Why a line is not what the prober would say here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TranscriptError {
     /// Not a message at all.
-    #[error("line {line} is not a message of the inspector: {start}")]
+    #[error("line {line} is not a message of the prober: {start}")]
     Garbage {
         /// The line's number, from 1.
         line: usize,
@@ -54,8 +54,8 @@ pub enum TranscriptError {
         /// What is wrong.
         what: String,
     },
-    /// The inspector says that it will not go on.
-    #[error("the inspector refused: {0}")]
+    /// The prober says that it will not go on.
+    #[error("the prober refused: {0}")]
     Refused(String),
 }
 
@@ -79,7 +79,7 @@ pub struct Transcript {
 pub struct Heard {
     /// Every line, verbatim, as it was heard; empty if it was read back.
     pub bytes: Vec<u8>,
-    /// How the inspector introduced itself.
+    /// How the prober introduced itself.
     pub hello: Hello,
     /// Kernel texts.
     pub raw: RawFacts,
@@ -93,7 +93,7 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Why an inspector of this version does not say that of itself and its sandbox. An
+    /// Why a prober of this version does not say that of itself and its sandbox. An
     /// interface that came after the greeting is not missed in it. A text that is not
     /// there shows nothing.
     pub fn untrue(
@@ -103,7 +103,7 @@ impl Heard {
         texts: &Texts,
     ) -> Option<&'static str> {
         if self.hello.version != version {
-            return Some("the inspector is of another version than the tool");
+            return Some("the prober is of another version than the tool");
         }
         if self.elapsed_us == 0 {
             return Some("it took no time");
@@ -113,12 +113,12 @@ impl Heard {
             let misses = said.next_if_eq(&name).is_some();
             let later = interface_later && name == "network-none" && !misses;
             if !later && holds == Some(misses) {
-                return Some("the inspector misses other invariants than its texts show");
+                return Some("the prober misses other invariants than its texts show");
             }
         }
         // Without those that are left, which are structural, it would not speak.
         let known = said.next().is_none();
-        (!known).then_some("the inspector misses other invariants than its texts show")
+        (!known).then_some("the prober misses other invariants than its texts show")
     }
 
     /// What was seen of one probe.
@@ -138,7 +138,7 @@ impl Heard {
     }
 }
 
-/// Invariants of the sandbox by the names and in the order of the inspector's
+/// Invariants of the sandbox by the names and in the order of the prober's
 /// self-check, and whether they hold by these texts.
 fn invariants(texts: &Texts) -> [(&'static str, Option<bool>); 8] {
     let raw = texts.raw;
@@ -224,7 +224,7 @@ fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// A message of the inspector; an observation that was read before is shared.
+/// A message of the prober; an observation that was read before is shared.
 #[derive(Clone, Debug)]
 enum Message {
     Hello(Hello),
@@ -235,18 +235,18 @@ enum Message {
     Done(Done),
 }
 
-impl From<InspectorMessage> for Message {
-    fn from(message: InspectorMessage) -> Self {
+impl From<ProberMessage> for Message {
+    fn from(message: ProberMessage) -> Self {
         match message {
-            InspectorMessage::Hello(hello) => Message::Hello(hello),
-            InspectorMessage::Raw(raw) => Message::Raw(raw),
-            InspectorMessage::Info(info) => Message::Info(Arc::new(Information {
+            ProberMessage::Hello(hello) => Message::Hello(hello),
+            ProberMessage::Raw(raw) => Message::Raw(raw),
+            ProberMessage::Info(info) => Message::Info(Arc::new(Information {
                 name: info.name,
                 value: info.text,
             })),
-            InspectorMessage::Observation(seen) => Message::Observation(Arc::new(seen)),
-            InspectorMessage::Refused(refused) => Message::Refused(refused),
-            InspectorMessage::Done(done) => Message::Done(done),
+            ProberMessage::Observation(seen) => Message::Observation(Arc::new(seen)),
+            ProberMessage::Refused(refused) => Message::Refused(refused),
+            ProberMessage::Done(done) => Message::Done(done),
         }
     }
 }
@@ -338,7 +338,7 @@ impl Transcript {
         }
     }
 
-    /// The first line: which invariants the inspector found missing.
+    /// The first line: which invariants the prober found missing.
     pub fn hear_hello(&mut self, line: &[u8]) -> Result<Vec<String>, TranscriptError> {
         self.record(line);
         self.greet(line)
@@ -451,7 +451,7 @@ impl Transcript {
     fn message(&mut self, line: &[u8]) -> Result<Message, TranscriptError> {
         self.lines += 1;
         let text = core::str::from_utf8(line).ok();
-        let message = text.and_then(|text| serde_json::from_str::<InspectorMessage>(text).ok());
+        let message = text.and_then(|text| serde_json::from_str::<ProberMessage>(text).ok());
         message
             .map(Message::from)
             .ok_or_else(|| TranscriptError::Garbage {
@@ -754,7 +754,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_inspector_says_ends_the_run() {
+    fn what_no_prober_says_ends_the_run() {
         for (lines, wanted) in [
             (vec!["\u{1b}[2Jgarbage"], "line 2 is not a message"),
             (

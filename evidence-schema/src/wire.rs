@@ -1,12 +1,12 @@
-//! The conversation between the host tool and the inspector: one JSON value a
+//! The conversation between the host tool and the prober: one JSON value a
 //! line, over the container's stdin and stdout.
 //!
 //! ```text
-//! inspector → host   {"hello":{…}}         who I am, which invariants are missing
-//! host → inspector   {"challenge":{…}}     nonce, probes, phases, deadlines
-//! inspector → host   {"raw":{…}} …         kernel texts, verbatim
-//! inspector → host   {"observation":{…}} … one per operation and phase
-//! inspector → host   {"done":{…}}          nonce again, number of observations
+//! prober → host   {"hello":{…}}         who I am, which invariants are missing
+//! host → prober   {"challenge":{…}}     nonce, probes, phases, deadlines
+//! prober → host   {"raw":{…}} …         kernel texts, verbatim
+//! prober → host   {"observation":{…}} … one per operation and phase
+//! prober → host   {"done":{…}}          nonce again, number of observations
 //! ```
 
 use crate::observation::{Observation, Phase};
@@ -14,17 +14,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// The version of this conversation. A host and an inspector of different
+/// The version of this conversation. A host and a prober of different
 /// versions do not talk.
 pub const PROTOCOL: u32 = 1;
 
-/// The longest challenge line that the inspector reads, in bytes.
+/// The longest challenge line that the prober reads, in bytes.
 pub const MAX_CHALLENGE: usize = 64 * 1024;
 
-/// The longest line that the host accepts from the inspector, in bytes.
+/// The longest line that the host accepts from the prober, in bytes.
 pub const MAX_LINE: usize = 256 * 1024;
 
-/// The most bytes that the host accepts from the inspector altogether.
+/// The most bytes that the host accepts from the prober altogether.
 pub const MAX_TRANSCRIPT: usize = 4 * 1024 * 1024;
 
 /// How long one probe may take inside, in milliseconds.
@@ -56,7 +56,7 @@ pub enum HostMessage {
     Challenge(Challenge),
 }
 
-/// What the inspector is asked to do.
+/// What the prober is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -72,9 +72,9 @@ pub struct Challenge {
     pub phases: Vec<Phase>,
     /// How long one probe may take before its child is killed.
     pub probe_deadline_ms: u32,
-    /// How long everything may take before the inspector ends by itself.
+    /// How long everything may take before the prober ends by itself.
     pub overall_deadline_ms: u32,
-    /// Stack the inspector's own filter at the start of phase `locked`. Only
+    /// Stack the prober's own filter at the start of phase `locked`. Only
     /// the control that calibrates the lock leaves it off.
     pub lock: bool,
     /// An environment variable's name that must not be visible inside.
@@ -84,7 +84,7 @@ pub struct Challenge {
     /// Limits to run into.
     pub limits: Limits,
     /// Missing invariants that the launcher knows of and accepts: the
-    /// inspector does nothing in a container that lacks any other.
+    /// prober does nothing in a container that lacks any other.
     pub accept_missing: Vec<String>,
 }
 
@@ -114,11 +114,11 @@ pub struct Limits {
     pub cpu_quota_us: u32,
 }
 
-/// What the inspector may say.
+/// What the prober may say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum InspectorMessage {
+pub enum ProberMessage {
     /// First line.
     Hello(Hello),
     /// A kernel text.
@@ -127,18 +127,18 @@ pub enum InspectorMessage {
     Info(Raw),
     /// One observation of one probe.
     Observation(ProbeObservation),
-    /// The inspector stops here, and why.
+    /// The prober stops here, and why.
     Refused(Refused),
     /// Last line.
     Done(Done),
 }
 
-/// The inspector introduces itself, after its self-check and before it reads.
+/// The prober introduces itself, after its self-check and before it reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
-    /// [`PROTOCOL`] of the inspector.
+    /// [`PROTOCOL`] of the prober.
     pub protocol: u32,
     /// Its package version.
     pub version: String,
@@ -168,7 +168,7 @@ pub struct ProbeObservation {
     pub seen: Observation,
 }
 
-/// Why the inspector did not run the probes.
+/// Why the prober did not run the probes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -177,7 +177,7 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// The inspector has finished.
+/// The prober has finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -83,7 +83,7 @@ pub fn configured(settings: &Settings) -> Vec<NamedFact> {
     facts
 }
 
-/// What the inspector's kernel texts say.
+/// What the prober's kernel texts say.
 pub fn inside(raw: &RawFacts, kind: KernelKind) -> Vec<NamedFact> {
     let mut seen = vec![fact("kernel", kind.name())];
     seen.extend(from_net_dev(&raw.proc_net_dev));
@@ -287,7 +287,7 @@ pub fn agreement(inside: &Witness, outside: &Witness, configured: &Witness) -> V
 }
 
 /// All witnesses of a run, their facts derived from what was recorded.
-/// `outside` says whether the host could look, and where; `kind` whose kernel the inspector
+/// `outside` says whether the host could look, and where; `kind` whose kernel the prober
 /// saw.
 pub fn witnesses(
     raw: &RawFacts,
@@ -297,7 +297,7 @@ pub fn witnesses(
 ) -> Witnesses {
     let inside = Witness {
         available: true,
-        source: "the inspector, from /proc inside the container".into(),
+        source: "the prober, from /proc inside the container".into(),
         facts: inside(raw, kind),
     };
     let outside = Witness {

@@ -66,7 +66,7 @@ fn base() -> &'static Base {
     static BASE: OnceLock<Base> = OnceLock::new();
     BASE.get_or_init(|| {
         let folder = folder();
-        // A small one: the inspector itself is nothing that the reader looks into.
+        // A small one: the prober itself is nothing that the reader looks into.
         let recipe = b"FROM scratch\nCOPY a /a\nCOPY b /d/b\nENTRYPOINT [\"/a\"]\n";
         let recipe = Recipe::parse("Dockerfile", recipe).expect("a recipe");
         let files = [("a", "one"), ("b", "two")];

@@ -34,7 +34,7 @@ const SANDBOX_IMAGE: Invariant = invariant(
 pub const PID_1: Invariant = invariant(
     "pid-1",
     true,
-    "the inspector is process 1 of its own namespace",
+    "the prober is process 1 of its own namespace",
 );
 const IN_MOUNT: Invariant = invariant("in-mount", true, "/in is a mount of its own");
 const OUT_MOUNT: Invariant = invariant("out-mount", true, "/out is a mount of its own");

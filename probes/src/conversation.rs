@@ -1,4 +1,4 @@
-//! The inspector's side of the conversation.
+//! The prober's side of the conversation.
 
 use crate::families::{Context, environment};
 use crate::outcome::Outcome;
@@ -13,8 +13,8 @@ use core::ffi::CStr;
 use tki_evidence::catalogue::{self, ProbeSpec};
 use tki_evidence::observation::{Observation, Phase};
 use tki_evidence::wire::{
-    Challenge, Done, Hello, HostMessage, InspectorMessage, MAX_CHALLENGE, PROTOCOL,
-    ProbeObservation, Raw, Refused,
+    Challenge, Done, Hello, HostMessage, MAX_CHALLENGE, PROTOCOL, ProbeObservation, ProberMessage,
+    Raw, Refused,
 };
 use tki_inside::io;
 use tki_inside::selfcheck::{self, Invariant};
@@ -23,7 +23,7 @@ pub(crate) const DONE: i32 = 0;
 const USAGE: i32 = 2;
 pub(crate) const BLOCKED: i32 = 3;
 
-/// How long the inspector waits for its challenge.
+/// How long the prober waits for its challenge.
 const CHALLENGE_DEADLINE_US: u64 = 60_000_000;
 
 /// The longest that a challenge may ask for.
@@ -80,7 +80,7 @@ pub fn probe(file: Option<&[u8]>, environment: &[&[u8]], place: Place) -> i32 {
     }
 }
 
-/// Whose process id namespace the inspector is in.
+/// Whose process id namespace the prober is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Its own, of which it is process 1.
@@ -109,7 +109,7 @@ pub(crate) fn admitted(place: Place) -> Result<Vec<Invariant>, i32> {
 
 /// The first line.
 pub(crate) fn greet(out: &mut Output, missing: &[Invariant]) {
-    out.send(&InspectorMessage::Hello(Hello {
+    out.send(&ProberMessage::Hello(Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
         missing: missing.iter().map(|i| i.name.into()).collect(),
@@ -117,7 +117,7 @@ pub(crate) fn greet(out: &mut Output, missing: &[Invariant]) {
     out.flush();
 }
 
-/// What a person reads who starts the inspector anywhere else.
+/// What a person reads who starts the prober anywhere else.
 fn refusal(missing: &[Invariant]) -> String {
     let mut text =
         String::from("tki-prober: BLOCKED: this is not its sandbox. Nothing was tried.\n");
@@ -130,7 +130,7 @@ fn refusal(missing: &[Invariant]) -> String {
 /// Says why this is the end, and gives the status that says so too.
 pub(crate) fn refuse(status: i32, reason: String) -> i32 {
     let mut out = Output::default();
-    out.send(&InspectorMessage::Refused(Refused { reason }));
+    out.send(&ProberMessage::Refused(Refused { reason }));
     out.flush();
     status
 }
@@ -145,7 +145,7 @@ pub(crate) struct Output {
 impl Output {
     const PIECE: usize = 48 * 1024;
 
-    fn send(&mut self, message: &InspectorMessage) {
+    fn send(&mut self, message: &ProberMessage) {
         if let Ok(line) = serde_json::to_vec(message) {
             self.waiting.extend_from_slice(&line);
             self.waiting.push(b'\n');
@@ -156,7 +156,7 @@ impl Output {
     }
 
     pub(crate) fn send_raw(&mut self, name: &str, text: String) {
-        self.send(&InspectorMessage::Raw(Raw {
+        self.send(&ProberMessage::Raw(Raw {
             name: name.into(),
             text,
         }));
@@ -280,7 +280,7 @@ fn run(
         }
     }
     for (name, text) in information::gather() {
-        out.send(&InspectorMessage::Info(Raw { name, text }));
+        out.send(&ProberMessage::Info(Raw { name, text }));
     }
     let mut observations = 0;
     for phase in &challenge.phases {
@@ -301,13 +301,13 @@ fn run(
         };
         for (task, seen) in seen {
             observations += 1;
-            out.send(&InspectorMessage::Observation(ProbeObservation {
+            out.send(&ProberMessage::Observation(ProbeObservation {
                 probe: task.probe.id.into(),
                 seen,
             }));
         }
     }
-    out.send(&InspectorMessage::Done(Done {
+    out.send(&ProberMessage::Done(Done {
         nonce: challenge.nonce.clone(),
         observations,
         elapsed_us: sys::now_us() - started,

@@ -71,7 +71,7 @@ fn kallsyms() -> String {
     }
 }
 
-/// The inspector's descriptors and what each is.
+/// The prober's descriptors and what each is.
 pub fn descriptors() -> String {
     let mut found: Vec<(u32, &str)> = Vec::new();
     for name in io::list(c"/proc/self/fd").unwrap_or_default() {
@@ -104,7 +104,7 @@ fn is_fifo(name: &str) -> bool {
     stat.is_some_and(|stat| stat.is_ok_and(|stat| stat.mode & S_IFMT == S_IFIFO))
 }
 
-/// The namespaces that the inspector is in, one a line.
+/// The namespaces that the prober is in, one a line.
 pub fn namespaces() -> String {
     let kinds = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
     let links: Vec<String> = kinds

@@ -1,4 +1,4 @@
-//! Every system call that the prober can make: those that it shares with the inspector
+//! Every system call that the prober can make: those that it shares with the prober
 //! ([`tki_inside::sys`]), and those that it has because it must try them.
 
 mod files;

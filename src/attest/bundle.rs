@@ -146,7 +146,7 @@ impl Bundle {
         };
         let sweeps = Sweeps::default();
         let label = recorded.sandbox.configured.lsm.as_str();
-        let kind = kernel::by_inspector(&raw, &recorded.runtime, &recorded.venue_facts);
+        let kind = kernel::by_prober(&raw, &recorded.runtime, &recorded.venue_facts);
         let own = kernel::own_as(kind, &raw, &recorded.runtime);
         let mut texts = Texts::of_run(&raw, &sweeps).on(own);
         texts.label = label;

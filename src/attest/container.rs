@@ -158,7 +158,7 @@ fn has_own_input(job: &Job) -> bool {
     job.is_scout() || job.relaxations.iter().any(|one| others.contains(one))
 }
 
-/// What the inspector is told to be: process 1 with one thread, or a guest among a
+/// What the prober is told to be: process 1 with one thread, or a guest among a
 /// neighbour's processes, or one with two threads.
 fn errand(relaxations: &[Relaxation]) -> &'static str {
     let has = |one| relaxations.contains(&one);

@@ -1,4 +1,4 @@
-//! The conversation with an inspector, from its greeting to its end.
+//! The conversation with a prober, from its greeting to its end.
 
 use crate::attest::events::{Event, Listener, Stage};
 use crate::attest::job::Job;
@@ -18,11 +18,11 @@ use tki_evidence::settings::Memory;
 use tki_evidence::transcript::{Heard, Transcript, TranscriptError};
 use tki_evidence::wire::{Challenge, HostMessage, Limits, PROBE_DEADLINE_MS, PROTOCOL};
 
-/// What was asked, what the engine says it set, what the inspector said, and what the host
+/// What was asked, what the engine says it set, what the prober said, and what the host
 /// saw meanwhile or why it could not look.
 pub type Talk = (Challenge, Configured, Heard, Result<View, String>);
 
-/// Talks with the inspector.
+/// Talks with the prober.
 pub fn talk(
     session: &mut dyn Session,
     job: &Job,
@@ -81,7 +81,7 @@ pub fn talk(
             break;
         }
     }
-    // Anything after the end is not the inspector's.
+    // Anything after the end is not the prober's.
     if let Some(line) = session.receive()? {
         transcript
             .hear(&line, &challenge)
@@ -94,7 +94,7 @@ pub fn talk(
     Ok((challenge, configured, heard, outside))
 }
 
-/// What an inspector says of itself must be true of an inspector of ours. `asked` is
+/// What a prober says of itself must be true of a prober of ours. `asked` is
 /// when it was asked.
 fn check_words(job: &Job, heard: &Heard, asked: Instant) -> Result<(), Failure> {
     // Its clock may be another machine's.
@@ -108,7 +108,7 @@ fn check_words(job: &Job, heard: &Heard, asked: Instant) -> Result<(), Failure> 
         None => Ok(()),
         Some(why) => Err(Failure::blocked(
             "inspector.garbled",
-            format!("the container does not speak as the inspector does: {why}"),
+            format!("the container does not speak as the prober does: {why}"),
             "nothing it said counts; build the image from this tki-attest and run again",
         )),
     }
@@ -119,7 +119,7 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
     let left = job.deadline.saturating_duration_since(Instant::now());
     let positive = |value: i64| u32::try_from(value).unwrap_or(0);
     // What uses these up inside is the kernel's own on the host: it would end, and the
-    // inspector with it.
+    // prober with it.
     let is_fatal = job.kernel.is_own();
     // A plain directory of the host has no size of its own.
     let out = match sides.backing().kind == "tmpfs" {
@@ -190,7 +190,7 @@ pub fn misspoken(error: &TranscriptError) -> Failure {
     };
     Failure::blocked(
         code,
-        format!("the container does not speak as the inspector does: {error}"),
+        format!("the container does not speak as the prober does: {error}"),
         "nothing it said counts; build the image from this tki-attest and run again",
     )
 }

@@ -9,7 +9,7 @@ pub enum Stage {
     Image,
     /// The container is made and started.
     Launch,
-    /// The inspector probes.
+    /// The prober probes.
     Probe,
     /// The controls run.
     Controls,

@@ -89,7 +89,7 @@ pub struct Outcome {
     pub launch: Launch,
     /// What the engine says it set.
     pub configured: Configured,
-    /// What the inspector was asked.
+    /// What the prober was asked.
     pub challenge: Challenge,
     /// What it said.
     pub heard: Heard,

@@ -1,6 +1,6 @@
 //! A run. [`run`] leads it and tells what happens ([`events`]); [`job`] is what is launched,
 //! for the run itself and for each of the [`controls`], [`relax`] what a control takes away,
-//! [`container`] the launch and [`conversation`] the talk with the inspector. Some controls
+//! [`container`] the launch and [`conversation`] the talk with the prober. Some controls
 //! need a [`neighbour`], and a kernel that is not known a [`scout`] beforehand.
 //! [`whereabouts`] tells whether the engine is on this host. [`bundle`] writes everything
 //! down. [`memory`] spares the next run what this one has tried in vain.

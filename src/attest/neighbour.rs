@@ -1,4 +1,4 @@
-//! The neighbour: one more container of the run, in which the inspector does for some
+//! The neighbour: one more container of the run, in which the prober does for some
 //! controls what nobody could do from outside without being root. It makes interfaces in
 //! a network namespace that controls join, and puts decoys into volumes that are /in
 //! there. No boundary of the host is open to it: it has no network, and a capability

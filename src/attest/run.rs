@@ -182,7 +182,7 @@ pub fn attest(
         })
     };
     let kernel_of =
-        |outcome: &Outcome| kernel::by_inspector(&outcome.heard.raw, &facts.runtime, &venue_facts);
+        |outcome: &Outcome| kernel::by_prober(&outcome.heard.raw, &facts.runtime, &venue_facts);
     let wanted = |outcome: &Outcome| match plan.controls {
         true => calibrate::applicable(
             &facts.runtime.engine,

@@ -1,5 +1,5 @@
 //! The scout: a container before the run's own, where the OCI runtime is not one that is known
-//! to share the host's kernel. The inspector is asked nothing there; it tells which kernel it
+//! to share the host's kernel. The prober is asked nothing there; it tells which kernel it
 //! is on. Such a kernel is a program with threads and memory of its own, which the limits of
 //! a sandbox on a shared kernel would starve. The scout decides which limits are set, and
 //! nothing of it is concluded: what the run's own container saw is in the evidence.
@@ -104,7 +104,7 @@ pub fn look(
         },
         ..failure
     })?;
-    Ok(kernel::by_inspector(&outcome.heard.raw, runtime, venue))
+    Ok(kernel::by_prober(&outcome.heard.raw, runtime, venue))
 }
 
 #[cfg(test)]

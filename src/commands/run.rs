@@ -306,7 +306,7 @@ fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
         Err(Failure::blocked(
             "run.contradicted",
             format!("{}: {}", step.code, step.got),
-            "the engine, the inspector or the kernel contradicts this run: use an engine and an \
+            "the engine, the prober or the kernel contradicts this run: use an engine and an \
              image that you trust, then run again",
         ))
     };
@@ -318,7 +318,7 @@ fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
             Some(step) => contradicted(step),
         },
         // Settings and conversation are what was recorded: what differs is the engine's
-        // or the inspector's own word.
+        // or the prober's own word.
         Some(step) if ["EV-CONTAINER", "EV-TRANSCRIPT"].contains(&step.code) => contradicted(step),
         Some(step) => Err(Failure::internal(
             "run.self-verify",

@@ -174,7 +174,7 @@ pub struct Launch {
     pub labels: Vec<(String, String)>,
     /// The image's id.
     pub image: String,
-    /// The inspector's arguments.
+    /// The prober's arguments.
     pub arguments: Vec<String>,
     /// Its settings.
     pub settings: Settings,

@@ -183,8 +183,8 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
-    /// The container says more than any inspector would.
-    #[error("the container wrote {what}: that is not the inspector")]
+    /// The container says more than any prober would.
+    #[error("the container wrote {what}: that is not the prober")]
     TooMuch {
         /// How much of what.
         what: String,

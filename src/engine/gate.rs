@@ -1,7 +1,7 @@
 //! The exec gate: a supervisor that the kernel asks about every execve and
 //! execveat of a container (seccomp user notification). It lets exactly the
 //! first exec of the container's first process through, which is the one that
-//! starts the inspector, and answers EPERM to all others.
+//! starts the prober, and answers EPERM to all others.
 //!
 //! An exec counts once it has taken place: a launcher whose exec failed or was
 //! interrupted may ask again.
@@ -28,11 +28,11 @@ use tki_evidence::evidence::GateReport;
 /// Who keeps the container from executing anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum GateChoice {
-    /// The launcher where the engine lets it, else the inspector.
+    /// The launcher where the engine lets it, else the prober.
     Auto,
     /// The launcher, or the run is BLOCKED.
     Require,
-    /// Only the inspector.
+    /// Only the prober.
     Off,
 }
 

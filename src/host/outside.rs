@@ -1,4 +1,4 @@
-//! The outside witness: while the inspector waits for its go, the host reads
+//! The outside witness: while the prober waits for its go, the host reads
 //! what the kernel says about the container's first process. Some of it the kernel shows to
 //! root alone, or to the user whose engine it is. For others that is absent, and said to be.
 
@@ -15,7 +15,7 @@ use tki_evidence::evidence::{OutsideFacts, SentryFacts};
 /// What the host saw of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
-    /// Its first process, which is the inspector.
+    /// Its first process, which is the prober.
     First(OutsideFacts),
     /// The process that runs a kernel of its own for it.
     Sentry(SentryFacts),

@@ -87,7 +87,7 @@ pub fn run<T>(
                 "the exec gate broke and ended the container: {}",
                 gate.reason
             ),
-            "the inspector tries a few dozen execs; build the image from this tki-attest and run \
+            "the prober tries a few dozen execs; build the image from this tki-attest and run \
              again",
         ));
     }
@@ -158,13 +158,13 @@ pub fn ended_early(session: &mut dyn Session, when: &str) -> Failure {
     )
 }
 
-/// The inspector ends with 0 when it has said everything.
+/// The prober ends with 0 when it has said everything.
 fn check_end(ended: Ended) -> Result<(), Failure> {
     match ended.status {
         Some(0) | None => Ok(()),
         Some(status) => Err(Failure::blocked(
             "container.ended-badly",
-            format!("the inspector said everything but ended with status {status}"),
+            format!("the prober said everything but ended with status {status}"),
             "see whether something on the host kills containers, then run again",
         )),
     }

@@ -43,7 +43,7 @@ pub struct Facts {
     pub settings: Settings,
     /// The packet's own id, which is in the container's name and label.
     pub id: String,
-    /// What the inspector is asked when there is no tool to ask it.
+    /// What the prober is asked when there is no tool to ask it.
     pub challenge: Challenge,
 }
 
@@ -73,7 +73,7 @@ impl Facts {
         })
     }
 
-    /// The challenge as the line that the inspector reads, where these invariants
+    /// The challenge as the line that the prober reads, where these invariants
     /// of the sandbox cannot be had.
     pub fn challenge_line(&self, missing: &[&str]) -> Result<String, Failure> {
         let challenge = Challenge {

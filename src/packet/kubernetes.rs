@@ -11,7 +11,7 @@ const TEXT: &str = include_str!("kubernetes.yml");
 const POD: &str = include_str!("kubernetes-pod.yml");
 const COLLECT: &str = include_str!("kubernetes-collect.sh");
 
-/// Invariants that no pod has: the inspector goes on all the same, and the probe
+/// Invariants that no pod has: the prober goes on all the same, and the probe
 /// for it says what it finds.
 const POD_LACKS: [&str; 1] = ["network-none"];
 

@@ -1,4 +1,4 @@
-//! The smallest allow-list under which the inspector still proves everything:
+//! The smallest allow-list under which the prober still proves everything:
 //! found by leaving one call out at a time and running it.
 
 use crate::failure::Failure;

@@ -52,7 +52,7 @@ impl Seccomp {
                      filter before the last exec of the container's start. A container that \
                      fails to start is no proof of anything."
                 ),
-                "allow execve in the profile; the inspector denies execve and execveat itself, \
+                "allow execve in the profile; the prober denies execve and execveat itself, \
                  by a filter of its own, before phase locked",
             ));
         }

@@ -1,4 +1,4 @@
-//! Images whose `/tki-prober` is not the inspector.
+//! Images whose `/tki-prober` is not the prober.
 
 use super::{docker, need, run, tool};
 use std::fs;
@@ -33,7 +33,7 @@ fn main() {
     let _ = match behaviour.trim() {
         "garbage" => say("\u{1b}[2J\u{7}PASS PASS PASS\n"),
         "binary" => { let all: Vec<u8> = (0..=255).collect(); out.write_all(&all) }
-        "megabytes" => (0..200_000).try_for_each(|_| say("this is not the inspector at all\n")),
+        "megabytes" => (0..200_000).try_for_each(|_| say("this is not the prober at all\n")),
         "endless-line" => (0..8_000).try_for_each(|_| say(&"x".repeat(1024))),
         "hello-megabytes" => (0..2000).try_for_each(|_| {
             say(&format!("{{\"raw\":{{\"name\":\"mountinfo\",\"text\":\"{}\"}}}}\n", "x".repeat(9000)))

@@ -173,8 +173,8 @@ impl Listing {
             }
             // A container's process has nothing of ours; but its parent has, or
             // is gone.
-            let is_inspector = read_process(pid, "comm").trim() == "tki-prober";
-            let parent = is_inspector.then(|| parent(pid));
+            let is_prober = read_process(pid, "comm").trim() == "tki-prober";
+            let parent = is_prober.then(|| parent(pid));
             let alone = parent.is_some_and(|parent| parent <= 1 || is_ours(parent, folder));
             if !alone && !is_ours(pid, folder) {
                 continue;

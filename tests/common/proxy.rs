@@ -58,7 +58,7 @@ impl Request {
         self.is("POST", &["containers", "*", "start"])
     }
 
-    /// Asks for its configuration: the inspector has greeted.
+    /// Asks for its configuration: the prober has greeted.
     pub fn is_inspect(&self) -> bool {
         self.is("GET", &["containers", "*", "json"])
     }

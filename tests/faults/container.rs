@@ -1,4 +1,4 @@
-//! Containers that do not behave as the inspector does, or are killed.
+//! Containers that do not behave as the prober does, or are killed.
 
 use crate::common::impostor::Impostor;
 use crate::common::proxy::{Gate, Proxy, Reaction, Which};
@@ -19,7 +19,7 @@ fn run_into(out: &Path) -> Command {
     command
 }
 
-/// Runs an image that is not the inspector's.
+/// Runs an image that is not the prober's.
 fn attest_impostor(behaviour: &str, more: &[&str]) -> Said {
     let impostor = Impostor::new(behaviour);
     let out = tempfile::tempdir().unwrap();
@@ -33,7 +33,7 @@ fn attest_impostor(behaviour: &str, more: &[&str]) -> Said {
 }
 
 #[test]
-fn what_is_not_the_inspector_is_never_believed() {
+fn what_is_not_the_prober_is_never_believed() {
     let _engine = whole_engine();
     let before = Before::look();
     for (behaviour, code, wanted) in [
@@ -169,7 +169,7 @@ fn a_tool_that_slept_through_the_containers_death_does_not_pass() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    eventually("the inspector has greeted", || {
+    eventually("the prober has greeted", || {
         proxy.count(|request| request.is_inspect()) == 1
     });
     let signal = |name: &str| {

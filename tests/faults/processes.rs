@@ -17,7 +17,7 @@ struct Unrelated {
 }
 
 impl Unrelated {
-    /// It is called like the inspector: a name is nothing.
+    /// It is called like the prober: a name is nothing.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("tki-prober");

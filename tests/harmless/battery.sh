@@ -1,9 +1,9 @@
 #!/bin/busybox sh
 # shellcheck shell=dash
-# Lists everything, talks to the inspector twice, lists everything again; then changes
+# Lists everything, talks to the prober twice, lists everything again; then changes
 # something in each list and lists everything a last time.
 
-# Whatever the inspector misses here is accepted. It goes on for as long as its standard
+# Whatever the prober misses here is accepted. It goes on for as long as its standard
 # input is open.
 talk() {
     mkfifo "/record/ask-$1"

@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # shellcheck shell=dash
 # A machine on which as much as possible is there to be changed, and open: nothing stands
-# between the inspector and the kernel. Each program that the kernel starts by itself is one
+# between the prober and the kernel. Each program that the kernel starts by itself is one
 # that writes its name down.
 mkdir /in /out /record /sbin /dev/mqueue /root /home /var/lib /boot /host /usr
 mount -t mqueue mqueue /dev/mqueue

@@ -73,7 +73,7 @@ impl Named {
     }
 }
 
-/// Inspectors in control groups of ours.
+/// Probers in control groups of ours.
 fn groups() -> Vec<String> {
     let hierarchies = ["", "pids", "memory", "cpu"];
     let folders = hierarchies.map(|name| Path::new("/sys/fs/cgroup").join(name));
@@ -157,10 +157,8 @@ fn clean_finds_a_keeper_whose_tool_is_gone() {
         let named = Named::new();
         let before = groups();
         let mut child = spawn(&mut named.run(engine, &impostor));
-        eventually("the container runs", || {
-            inspector_below(child.id()).is_some()
-        });
-        let container = inspector_below(child.id()).unwrap();
+        eventually("the container runs", || prober_below(child.id()).is_some());
+        let container = prober_below(child.id()).unwrap();
         // One whose tool lives is nobody else's.
         let planned = named.clean(&[arguments, &["--dry-run"]].concat());
         assert!(!planned.contains("keeper"), "{planned}");
@@ -203,8 +201,8 @@ fn clean_finds_a_keeper_whose_tool_is_gone() {
     }
 }
 
-/// The container of a tool: the inspector, somewhere below it.
-fn inspector_below(pid: u32) -> Option<u32> {
+/// The container of a tool: the prober, somewhere below it.
+fn prober_below(pid: u32) -> Option<u32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     let list = list.unwrap_or_default();
     let mut children = list.split_whitespace().filter_map(|pid| pid.parse().ok());
@@ -212,7 +210,7 @@ fn inspector_below(pid: u32) -> Option<u32> {
         let program = fs::read_link(format!("/proc/{child}/exe")).unwrap_or_default();
         match program.ends_with("tki-prober") {
             true => Some(child),
-            false => inspector_below(child),
+            false => prober_below(child),
         }
     })
 }

@@ -8,7 +8,7 @@ use crate::common::{ENGINE_SOCKET, docker, eventually, said, whole_engine};
 use rustix::process::Signal;
 use std::path::Path;
 
-/// Nobody is left to tidy up: the inspector sees its standard input close and
+/// Nobody is left to tidy up: the prober sees its standard input close and
 /// ends, the engine removes it, and the directories were gone already.
 #[test]
 fn after_kill_9_a_running_container_goes_by_itself() {

@@ -338,7 +338,7 @@ impl Drop for Pod {
 }
 
 /// Podman plays the Job's pod as the manifest has it, image by digest, and the
-/// inspector in it runs the twelve probes.
+/// prober in it runs the twelve probes.
 #[test]
 fn podman_plays_the_job_and_the_probes_run_in_it() {
     let _podman = whole_podman();

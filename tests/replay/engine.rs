@@ -96,7 +96,7 @@ impl Recording {
 }
 
 /// An engine that makes no container, and plays what those of a real run said. What names the
-/// run is put in anew: its id, its deadline, the nonces, and how long the inspector took.
+/// run is put in anew: its id, its deadline, the nonces, and how long the prober took.
 #[derive(Debug)]
 pub struct Replay(pub Arc<Recording>);
 

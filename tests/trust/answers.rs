@@ -32,7 +32,7 @@ fn a_request_has_a_nonce_of_its_own_and_replaces_nothing() {
     assert_eq!(said.status, 2, "{said:?}");
 }
 
-/// The nonce is in the recorded challenge, in the inspector's last line, and in
+/// The nonce is in the recorded challenge, in the prober's last line, and in
 /// what the controls were asked.
 #[test]
 fn the_nonce_goes_through_the_container_and_its_controls() {

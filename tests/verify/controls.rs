@@ -104,7 +104,7 @@ fn the_runs_own_conversation_is_no_control() {
     let mut forged = forgery();
     let lines = forged.lines("transcript.ndjson");
     forged.write("control-cpu.ndjson", &lines);
-    forged.refused(1, "cpu: the inspector was asked something else");
+    forged.refused(1, "cpu: the prober was asked something else");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn verified(mut forged: Forgery) -> crate::common::Said {
     verify(&forged.path, &[])
 }
 
-/// What the profile allows and a filter stops, or what the inspector could not have told
+/// What the profile allows and a filter stops, or what the prober could not have told
 /// without: another filter stands there than the one that is named.
 #[test]
 fn a_filter_that_is_not_the_profile_is_seen_by_its_marks() {

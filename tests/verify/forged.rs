@@ -67,12 +67,12 @@ fn what_docker_says_of_another_container_is_noticed() {
         (
             "/Path".into(),
             json!("/bin/sh"),
-            "its program is not the inspector",
+            "its program is not the prober",
         ),
         (
             "/Args".into(),
             json!(["probe", "x"]),
-            "its program is not the inspector",
+            "its program is not the prober",
         ),
         (format!("{label}.run"), json!("x"), "dev.tki.attest.run is"),
         (
@@ -279,7 +279,7 @@ fn a_conversation_that_no_run_has_is_noticed() {
 
 /// Whoever misses everything says so twice, and is still shown wrong by the texts.
 #[test]
-fn an_inspector_misses_what_its_texts_show_to_be_missing() {
+fn an_prober_misses_what_its_texts_show_to_be_missing() {
     let missing = json!([
         "in-read-only",
         "rootfs-read-only",
@@ -320,7 +320,7 @@ fn a_control_of_another_host_is_noticed() {
             0,
             "/hello/version",
             json!("9.9.9"),
-            "lock: the inspector is of another version",
+            "lock: the prober is of another version",
         ),
         (
             1,

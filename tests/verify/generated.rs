@@ -23,7 +23,7 @@ fn every_consistent_edit_is_refused_or_rests_on_a_word_that_is_told() {
     every_edit_is_refused_or_told(controls::real());
 }
 
-/// What every inspector of a run is told alike.
+/// What every prober of a run is told alike.
 const SHARED: &[&str] = &[
     "protocol",
     "phases",

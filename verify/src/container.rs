@@ -55,7 +55,7 @@ enum ContainerError {
         found: String,
         wanted: String,
     },
-    #[error("its program is not the inspector")]
+    #[error("its program is not the prober")]
     Program,
     #[error("{LABEL_DEADLINE} is {0:?}, which no run has")]
     Deadline(String),

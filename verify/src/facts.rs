@@ -59,7 +59,7 @@ pub fn outside(checks: &mut Checks, evidence: &Evidence) {
     let (outcome, got) = match view.available {
         true if coherent::is_silent(&evidence.raw) => (
             Outcome::Blocked,
-            "the inspector gave nothing to hold it against".into(),
+            "the prober gave nothing to hold it against".into(),
         ),
         _ if !found.is_empty() => (Outcome::False, listed(&found)),
         true => (Outcome::Ok, seen(evidence)),

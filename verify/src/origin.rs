@@ -44,7 +44,7 @@ pub fn image(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         // The manifest's digest settles the others.
         (truth(is_same(own)), "this tool's own image".into())
     } else {
-        // Another image holds another inspector, which could say anything.
+        // Another image holds another prober, which could say anything.
         (Outcome::Blocked, "a known image".into())
     };
     checks.add(

@@ -1,5 +1,5 @@
 //! The terms of a conversation: what a host of this version asks, and how an
-//! inspector of this version introduces and ends itself. A challenge that no run
+//! prober of this version introduces and ends itself. A challenge that no run
 //! sends is not a run's.
 
 use alloc::string::{String, ToString};
@@ -53,10 +53,10 @@ pub enum TermsError {
     /// /out has another size in the mount table.
     #[error("it was asked with another size of /out than it has")]
     OutSize,
-    /// What the host accepted is not what the inspector named.
+    /// What the host accepted is not what the prober named.
     #[error("it was let off other invariants than it misses")]
     LetOff,
-    /// What the inspector says of itself does not fit.
+    /// What the prober says of itself does not fit.
     #[error("{0}")]
     Untrue(&'static str),
     /// A time in the evidence is none.
@@ -240,7 +240,7 @@ fn mounted_out(table: &str) -> Option<Mounted> {
     })
 }
 
-/// The inspector is of the version that asked, and misses what its own texts show to
+/// The prober is of the version that asked, and misses what its own texts show to
 /// be missing.
 fn greeted(
     evidence: &Evidence,

@@ -7,7 +7,7 @@ use alloc::borrow::ToOwned;
 use tki_evidence::coherent;
 use tki_evidence::evidence::Evidence;
 
-/// What the inspector, the engine and the venue say can all be true of one kernel and
+/// What the prober, the engine and the venue say can all be true of one kernel and
 /// one container.
 pub fn check(checks: &mut Checks, evidence: &Evidence) {
     let found = coherent::texts(evidence);
@@ -15,7 +15,7 @@ pub fn check(checks: &mut Checks, evidence: &Evidence) {
         (Outcome::Ok, "they agree".to_owned())
     } else if coherent::is_silent(&evidence.raw) {
         // Nothing that was said can contradict anything.
-        (Outcome::Blocked, "the inspector gave none".to_owned())
+        (Outcome::Blocked, "the prober gave none".to_owned())
     } else {
         (Outcome::False, listed(&found))
     };

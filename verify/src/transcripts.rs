@@ -1,4 +1,4 @@
-//! Recorded conversations, read again: what the evidence says that the inspector
+//! Recorded conversations, read again: what the evidence says that the prober
 //! said must be what it said, and what a control came to must follow from it.
 
 use crate::artifacts::{Loaded, NEIGHBOUR};
@@ -35,9 +35,9 @@ pub enum ConversationError {
     #[error("there are no probes")]
     NoProbes,
     /// Other probes were asked for than a run asks for.
-    #[error("the inspector was asked something else")]
+    #[error("the prober was asked something else")]
     Asked,
-    /// The host or the inspector said what none of this version says.
+    /// The host or the prober said what none of this version says.
     #[error(transparent)]
     Terms(#[from] TermsError),
     /// A probe names another file.
@@ -69,18 +69,18 @@ pub enum ConversationError {
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// Other probes were asked for than this control asks for.
-    #[error("the inspector was asked something else")]
+    #[error("the prober was asked something else")]
     Asked,
     /// The lock was stacked where it is relaxed, or the other way round.
     #[error("the lock was not as it says")]
     Lock,
-    /// What every inspector of a run is told alike differs.
+    /// What every prober of a run is told alike differs.
     #[error("it was asked with other limits or canaries than the run")]
     OtherTerms,
     /// The nonce does not follow from the run's and the control's name.
     #[error("it belongs to another run or to another control")]
     Nonce,
-    /// The host or the inspector said what none of this version says.
+    /// The host or the prober said what none of this version says.
     #[error(transparent)]
     Terms(#[from] TermsError),
     /// The kernel is another one, or was booted since.
@@ -210,7 +210,7 @@ fn compare_neighbour(
     }
 }
 
-/// The inspector's kernel texts are the same. What the host added to them is not
+/// The prober's kernel texts are the same. What the host added to them is not
 /// in the conversation.
 fn same_texts(heard: &RawFacts, said: &RawFacts) -> bool {
     // Taken apart by name, so that a new text cannot be forgotten here.
@@ -250,7 +250,7 @@ fn same_texts(heard: &RawFacts, said: &RawFacts) -> bool {
         && *namespaces == said.namespaces
 }
 
-/// What every inspector of a run is told alike. Whether /out has a size of its
+/// What every prober of a run is told alike. Whether /out has a size of its
 /// own depends on what stands behind it, which is shown elsewhere.
 fn terms(challenge: &Challenge) -> (&str, &str, Limits) {
     let limits = Limits {
@@ -308,7 +308,7 @@ pub fn compare_controls<'a>(
         if heard.raw.proc_version != evidence.raw.proc_version || !same_boot {
             return wrong(ControlError::Kernel);
         }
-        // Another nonce in the same words: no two inspectors see and take the
+        // Another nonce in the same words: no two probers see and take the
         // same to the microsecond.
         let same_words = |other: &Heard| {
             other.elapsed_us == heard.elapsed_us

@@ -320,7 +320,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
     ProbeSpec {
         id: "XP-ID-THREADS",
         requirements: &["R9"],
-        operation: "threads of the inspector",
+        operation: "threads of the prober",
         expected: "one",
         reason: "what is true of one thread need not be true of another",
         operations: &[op("threads", Expect::Fact(FactRule::Is("1")))],
@@ -366,7 +366,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
         id: "XP-NS-PID",
         requirements: &["R6"],
         operation: "own process id, visible processes",
-        expected: "1; only the inspector's",
+        expected: "1; only the prober's",
         reason: "a process that can be seen can be asked things",
         operations: &[
             op("pid-1", Expect::Fact(FactRule::Is("1"))),
@@ -681,7 +681,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
         id: "XP-LIM-MEMORY",
         requirements: &["R9"],
         operation: "a child that uses more memory than the limit",
-        expected: "killed, or denied ENOMEM, and the inspector lives",
+        expected: "killed, or denied ENOMEM, and the prober lives",
         reason: "memory of the host is shared",
         heavy: true,
         operations: &[op("allocate", Expect::Denied(&["SIGKILL", "ENOMEM"]))],

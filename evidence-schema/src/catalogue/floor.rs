@@ -157,7 +157,7 @@ pub const DENIED_ELSEWHERE: &[&str] = &[
     "vm86old",
 ];
 
-/// Calls without which the inspector could not have told what it saw.
+/// Calls without which the prober could not have told what it saw.
 pub const TOLD_BY: &[&str] = &["exit_group", "read", "wait4", "write"];
 
 /// Calls that the sweep does not try: they would wait for ever, leave a second

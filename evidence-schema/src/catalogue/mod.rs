@@ -1,6 +1,6 @@
 //! The probes: what each does, what must come back, and why it is asked.
 //!
-//! The catalogue is the one place where operations are named. The inspector
+//! The catalogue is the one place where operations are named. The prober
 //! implements exactly these ids and the judge accepts exactly these ids, so an
 //! operation that is missing from either side can never become a PASS. The
 //! [`canonical`] probes are fixed; the [`extended`] ones (`XP-…`) widen them.
@@ -65,7 +65,7 @@ pub enum Expect {
 }
 
 /// A rule about a reading. Where evidence keeps the kernel's own text the judge
-/// applies the rule to that text, and also requires that the inspector's
+/// applies the rule to that text, and also requires that the prober's
 /// reading in each phase agrees with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FactRule {

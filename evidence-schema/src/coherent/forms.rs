@@ -9,7 +9,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Names of information that every inspector gives, before those of processors.
+/// Names of information that every prober gives, before those of processors.
 const INFORMATION: &[&str] = &[
     "kernel.osrelease",
     "kernel.kptr_restrict",
@@ -176,6 +176,6 @@ fn information(found: &mut Found, evidence: &Evidence) {
     found.must(
         fixed && good && sorted.len() == rest.len(),
         "information",
-        || "not what the inspector tells".into(),
+        || "not what the prober tells".into(),
     );
 }

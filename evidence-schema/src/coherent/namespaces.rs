@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Every kind, in the order in which inspector and host list them, and whether
+/// Every kind, in the order in which prober and host list them, and whether
 /// every kernel that runs containers has it.
 const KINDS: &[(&str, &str, bool)] = &[
     ("cgroup", "ns-cgroup", true),

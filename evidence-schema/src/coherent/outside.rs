@@ -1,5 +1,5 @@
-//! The host's view of the same process, as it looked while the inspector waited: a
-//! fixed minimum, and nothing that the inspector's own texts contradict.
+//! The host's view of the same process, as it looked while the prober waited: a
+//! fixed minimum, and nothing that the prober's own texts contradict.
 
 use super::maps::Map;
 use super::namespaces::of_kind;
@@ -178,7 +178,7 @@ fn identity(found: &mut Found, evidence: &Evidence, inside: &Fields, outside: &F
         let same = told
             .zip(map.as_ref())
             .is_none_or(|(told, map)| map.has_same_ids(&told));
-        found.must(same, fields, || "the inspector read other ids".into());
+        found.must(same, fields, || "the prober read other ids".into());
         map
     });
     let (Some(uids), Some(gids)) = (uids, gids) else {
@@ -269,7 +269,7 @@ fn is_same_mount(own: &str, seen: &str) -> bool {
         && options(own.super_options) == options(seen.super_options)
 }
 
-/// What the host saw open is what the inspector found open.
+/// What the host saw open is what the prober found open.
 fn descriptors(found: &mut Found, evidence: &Evidence) {
     let seen = facts::parts(&evidence.raw.outside.descriptors, b',').map(|entry| {
         match entry.split_once('=') {

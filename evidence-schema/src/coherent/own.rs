@@ -89,7 +89,7 @@ fn namespaces(found: &mut Found, evidence: &Evidence) {
     }
 }
 
-/// Both texts are of one process, which is the inspector.
+/// Both texts are of one process, which is the prober.
 fn statuses(found: &mut Found, evidence: &Evidence) {
     const BEFORE: &str = "raw.proc_self_status";
     const AFTER: &str = "raw.proc_self_status_locked";
@@ -122,7 +122,7 @@ fn statuses(found: &mut Found, evidence: &Evidence) {
 }
 
 /// The host's view of the process that runs the kernel: that process, in the container's
-/// control group, and nothing of the inspector's, which the host's kernel does not know.
+/// control group, and nothing of the prober's, which the host's kernel does not know.
 pub fn sentry(found: &mut Found, evidence: &Evidence) {
     let (texts, source) = (&evidence.raw.sentry, &evidence.witnesses.outside.source);
     found.same(source, SOURCE, "witnesses.outside.source");

@@ -57,7 +57,7 @@ fn order(found: &mut Found, probe: &ProbeResult) {
 }
 
 /// What a call returned fits how it ended, and errno and signal have names that the
-/// inspector gives.
+/// prober gives.
 fn form(found: &mut Found, seen: &Observation) {
     let Observation {
         phase: _,

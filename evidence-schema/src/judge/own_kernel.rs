@@ -93,15 +93,13 @@ fn unseen(own: &Own) -> String {
     format!("nobody looked at {} on the host", own.kind.process())
 }
 
-/// Why what such a kernel shows in another form is not believed: only the inspector says that
+/// Why what such a kernel shows in another form is not believed: only the prober says that
 /// it is one.
 fn is_unseen(own: &Own) -> Option<String> {
-    own.sentry.status.is_empty().then(|| {
-        format!(
-            "only the inspector says whose kernel this is: {}",
-            unseen(own)
-        )
-    })
+    own.sentry
+        .status
+        .is_empty()
+        .then(|| format!("only the prober says whose kernel this is: {}", unseen(own)))
 }
 
 /// What keeps the process that runs the kernel from the host is not there.
@@ -210,7 +208,7 @@ fn fatal(own: &Own, name: &str) -> Option<String> {
         None => "the host did not read it".into(),
     };
     Some(format!(
-        "not run into: that would have ended {} with the kernel and the inspector; {seen}",
+        "not run into: that would have ended {} with the kernel and the prober; {seen}",
         own.kind.process()
     ))
 }
@@ -492,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_root_of_the_inspector_itself_is_closed() {
+    fn a_closed_root_of_the_prober_itself_is_closed() {
         let seen = [
             denied("reopen(/in for writing)", "EROFS"),
             denied("open(/proc/self/root/../../etc/shadow)", "ENOENT"),

@@ -13,13 +13,13 @@ use once_cell::race::OnceBox;
 /// What is expected of one system call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// The inspector does not try it.
+    /// The prober does not try it.
     pub not_tried: bool,
     /// The kernel lets it past every filter.
     pub unfiltered: bool,
     /// It is on the floor.
     pub floor: bool,
-    /// The inspector could not have told anything without it.
+    /// The prober could not have told anything without it.
     pub needed: bool,
     /// What the profile says about it.
     pub about: About,

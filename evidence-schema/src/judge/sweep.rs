@@ -87,11 +87,11 @@ fn failure(what: &str, calls: Vec<String>) -> Option<Problem> {
     (!calls.is_empty()).then(|| (Verdict::Fail, named()))
 }
 
-/// A sweep that says that the inspector could not have told it.
+/// A sweep that says that the prober could not have told it.
 fn untold(entries: &[Entry], mark: &str) -> Option<Problem> {
     let stopped = |entry: &&Entry| entry.call.needed && (entry.is_denied() || entry.answer == mark);
     let stopped = entries.iter().filter(stopped).map(Entry::shown).collect();
-    failure("denied, and the inspector told all the same", stopped)
+    failure("denied, and the prober told all the same", stopped)
 }
 
 /// What is wrong with a sweep under a profile.
@@ -164,7 +164,7 @@ pub fn has_marks(reading: &str) -> bool {
 pub fn told(reading: &str, calls: &Calls) -> (Vec<Problem>, SyscallLayers) {
     match entries(reading, calls) {
         Ok(entries) => (marked_problems(&entries, calls), layers(&entries)),
-        // Not to tell is one thing, to tell what no inspector tells another.
+        // Not to tell is one thing, to tell what no prober tells another.
         Err((_, what)) => (vec![(Verdict::Fail, what)], SyscallLayers::default()),
     }
 }

@@ -21,7 +21,7 @@ use core::cell::{OnceCell, RefCell};
 /// The kernel texts of one container, and what they are held against.
 #[derive(Debug)]
 pub struct Texts<'a> {
-    /// What the inspector read.
+    /// What the prober read.
     pub raw: &'a RawFacts,
     /// The host's own namespaces, as far as they are known.
     pub host_namespaces: &'a [String],
@@ -73,7 +73,7 @@ impl<'a> Texts<'a> {
         Self { own, ..self }
     }
 
-    /// A field of the inspector's status, before the lock.
+    /// A field of the prober's status, before the lock.
     pub fn status(&self, name: &str) -> Option<&'a str> {
         let read = || facts::status_fields(&self.raw.proc_self_status);
         let mut fields = self.status.get_or_init(read).iter();

@@ -128,7 +128,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The line is how the inspector writes this observation. What would be written with an
+/// The line is how the prober writes this observation. What would be written with an
 /// escape is not compared.
 fn says(line: &[u8], probe: &str, seen: &Observation) -> Option<()> {
     let Observation {
@@ -185,7 +185,7 @@ impl Rest<'_> {
 mod tests {
     use super::*;
     use crate::observation::State;
-    use crate::wire::InspectorMessage;
+    use crate::wire::ProberMessage;
 
     /// Whatever is compared is what serde writes, and what it would escape is not.
     #[test]
@@ -209,7 +209,7 @@ mod tests {
                     probe: "PR-NET-1".into(),
                     seen: seen.clone(),
                 };
-                let line = serde_json::to_vec(&InspectorMessage::Observation(own)).unwrap();
+                let line = serde_json::to_vec(&ProberMessage::Observation(own)).unwrap();
                 let is_plain = value.is_none_or(|value| !value.contains(['"', '\\', '\n']));
                 let found = says(&line, "PR-NET-1", &seen);
                 assert_eq!(found.is_some(), is_plain, "{value:?}");

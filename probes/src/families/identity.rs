@@ -1,4 +1,4 @@
-//! Who the inspector is.
+//! Who the prober is.
 
 use super::{Context, Operation};
 use crate::outcome::Outcome;
@@ -56,7 +56,7 @@ fn field(name: &str) -> Outcome {
     status(|text| facts::status_field(text, name).map(ToString::to_string))
 }
 
-/// The probe runs in a child of the inspector, which has one thread whatever the inspector
+/// The probe runs in a child of the prober, which has one thread whatever the prober
 /// has.
 fn threads(_: &Context) -> Outcome {
     let tasks = io::read_text(c"/proc/self/status").and_then(|text| {

@@ -18,7 +18,7 @@ pub const MAPPED_CODE: &[Operation] = &[
     ("mmap(PROT_EXEC of a file in /proc/sys)", |_| {
         map(c"/proc/sys/kernel/ostype")
     }),
-    // The inspector needs no such memory, but many a program does: recorded.
+    // The prober needs no such memory, but many a program does: recorded.
     ("mmap(RWX)", |_| {
         Outcome::attempt(
             Mapping::new(None, 4096, PROT_WRITE | PROT_EXEC).map(|_| 0),

@@ -34,7 +34,7 @@ pub struct Context {
     pub host_canary: String,
     /// Limits to run into.
     pub limits: Limits,
-    /// The inspector's descriptors, before it opened any.
+    /// The prober's descriptors, before it opened any.
     pub descriptors: String,
     /// The tree that the sandbox shows, once one of the child's operations has needed it.
     pub tree: OnceCell<Found>,

@@ -1,4 +1,4 @@
-//! Which namespaces the inspector is in, and what can be seen through them.
+//! Which namespaces the prober is in, and what can be seen through them.
 
 use super::{Context, Operation, network};
 use crate::outcome::Outcome;
@@ -65,7 +65,7 @@ fn link(kind: &str) -> Outcome {
     fact(io::read_link(&format!("/proc/self/ns/{kind}")))
 }
 
-/// The probe runs in a child of the inspector, which must be process 1.
+/// The probe runs in a child of the prober, which must be process 1.
 fn init(_: &Context) -> Outcome {
     let status = io::read_text(c"/proc/self/status");
     fact(status.map(|text| {

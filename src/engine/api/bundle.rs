@@ -55,7 +55,7 @@ pub struct Bound {
 }
 
 impl Bundle {
-    /// The container of ours that is described; `None` if it is not one. The inspector
+    /// The container of ours that is described; `None` if it is not one. The prober
     /// is its process, and /in and /out lie together in the directory of a run.
     pub fn read(text: &[u8]) -> Option<Self> {
         let config: Config = serde_json::from_slice(text).ok()?;
@@ -86,7 +86,7 @@ impl Bundle {
     }
 }
 
-/// What the inspector is told to do, in most containers of ours.
+/// What the prober is told to do, in most containers of ours.
 pub const ARGUMENT: &str = "probe";
 
 /// The same in a control that joins a neighbour's processes.
@@ -99,7 +99,7 @@ pub const THREADS: &str = "threads";
 /// follows.
 pub const NEIGHBOUR: &str = "neighbour";
 
-/// What the inspector was told to do by these words; `None` if no container of ours executes
+/// What the prober was told to do by these words; `None` if no container of ours executes
 /// them.
 pub fn errand(words: &[String]) -> Option<&str> {
     let (program, words) = words.split_first()?;
@@ -109,7 +109,7 @@ pub fn errand(words: &[String]) -> Option<&str> {
         NEIGHBOUR => matches!(more, [name] if is_canary(name)),
         _ => false,
     };
-    (is_inspector(program) && is_known).then_some(errand.as_str())
+    (is_prober(program) && is_known).then_some(errand.as_str())
 }
 
 /// The abstract name of a canary's socket.
@@ -164,8 +164,8 @@ pub fn is_unreachable(path: &Path) -> bool {
     })
 }
 
-/// The program is the inspector.
-pub fn is_inspector(program: &str) -> bool {
+/// The program is the prober.
+pub fn is_prober(program: &str) -> bool {
     Path::new(program).file_name() == Some(PROBER.as_ref())
 }
 

@@ -3,9 +3,9 @@
 //!
 //! The container's id is the engine's word, and a group with that id may be anybody's.
 //! So each engine's groups are looked for only where that engine makes them, and nothing
-//! is ended that is neither the inspector nor a runtime about to become it.
+//! is ended that is neither the prober nor a runtime about to become it.
 
-use crate::engine::api::bundle::is_inspector;
+use crate::engine::api::bundle::is_prober;
 use crate::engine::names::is_id;
 use crate::host::groups::members;
 use crate::host::held::Held;
@@ -95,7 +95,7 @@ fn end_ours(group: &Path) -> bool {
     true
 }
 
-/// It is the inspector, by the file that it executes, or a runtime that has not come so
+/// It is the prober, by the file that it executes, or a runtime that has not come so
 /// far, or it has ended.
 fn is_left_of_ours(process: &Held) -> bool {
     let Ok(program) = fs::read_link(process.folder().join("exe")) else {
@@ -107,7 +107,7 @@ fn is_left_of_ours(process: &Held) -> bool {
         || program.to_string_lossy().contains("runc_cloned");
     let is_runtime = |name: &str| ["runc", "crun"].contains(&name);
     let file = program.file_name().and_then(|name| name.to_str());
-    is_runc || file.is_some_and(|file| is_inspector(file) || is_runtime(file))
+    is_runc || file.is_some_and(|file| is_prober(file) || is_runtime(file))
 }
 
 #[cfg(test)]

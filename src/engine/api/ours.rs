@@ -3,7 +3,7 @@
 //! ours if everything that this tool gives one is there and agrees.
 
 use crate::engine::api::bundle::{
-    ARGUMENT, Bound, GUEST, NEIGHBOUR, THREADS, errand, is_inspector, run_by_sides,
+    ARGUMENT, Bound, GUEST, NEIGHBOUR, THREADS, errand, is_prober, run_by_sides,
 };
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use crate::engine::names::{Run, is_id, run_of};
@@ -64,11 +64,11 @@ pub struct ImageDescribed {
 }
 
 impl ImageDescribed {
-    /// It is one for the inspector, and gives its containers no label of ours.
-    pub fn is_for_the_inspector(&self) -> bool {
+    /// It is one for the prober, and gives its containers no label of ours.
+    pub fn is_for_the_prober(&self) -> bool {
         let labels = [LABEL_RUN, LABEL_ROLE, LABEL_DEADLINE];
-        let is_inspectors = matches!(self.entrypoint.as_slice(), [one] if is_inspector(one));
-        is_inspectors && !labels.iter().any(|label| self.labels.contains_key(*label))
+        let is_probers = matches!(self.entrypoint.as_slice(), [one] if is_prober(one));
+        is_probers && !labels.iter().any(|label| self.labels.contains_key(*label))
     }
 }
 
@@ -98,7 +98,7 @@ pub fn role(name: &str, run: &Run) -> &'static str {
     }
 }
 
-/// What the inspector is told in a container with this name.
+/// What the prober is told in a container with this name.
 fn argument(name: &str, run: &Run) -> &'static str {
     match name.get(NAME_PREFIX.len() + run.id.len()..) {
         Some("-neighbour") => NEIGHBOUR,
@@ -123,7 +123,7 @@ impl Described {
         }
         match &self.image {
             None => Err("its image is gone"),
-            Some(image) if !image.is_for_the_inspector() => Err("its image is not ours"),
+            Some(image) if !image.is_for_the_prober() => Err("its image is not ours"),
             Some(_) => Ok(told),
         }
     }
@@ -148,7 +148,7 @@ impl Whole {
     /// It is of a container that this tool has made for the run.
     fn is_of(&self, run: &Run, argument: &str) -> Result<(), &'static str> {
         if errand(&self.program) != Some(argument) {
-            return Err("it does not execute the inspector");
+            return Err("it does not execute the prober");
         }
         if !self.auto_remove {
             return Err("it stays when it has ended");

@@ -9,7 +9,7 @@ use rustix::mount::{UnmountFlags, unmount};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// The file that tells the inspector that it is in an image of ours.
+/// The file that tells the prober that it is in an image of ours.
 const MARKER: &str = "tki-sandbox";
 
 /// A file system of a container.
@@ -25,8 +25,8 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// One of the layers is of an image for the inspector.
-    fn is_inspectors(&self) -> bool {
+    /// One of the layers is of an image for the prober.
+    fn is_probers(&self) -> bool {
         let marked = |layer: &PathBuf| {
             let marker = layer.join(MARKER).symlink_metadata();
             marker.is_ok_and(|marker| marker.is_file())
@@ -57,11 +57,11 @@ impl Mount {
     }
 }
 
-/// File systems of images for the inspector that are mounted in this storage.
+/// File systems of images for the prober that are mounted in this storage.
 pub fn standing(storage: &Path) -> Vec<Mount> {
     let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mut found = read(&table, &storage.join("overlay2"));
-    found.retain(Mount::is_inspectors);
+    found.retain(Mount::is_probers);
     found
 }
 
@@ -212,7 +212,7 @@ mod tests {
             assert_eq!(found.len(), 1, "{name}");
             assert_eq!((found[0].number, found[0].name.as_str()), (47, name));
             assert_eq!((found[0].container(), &found[0].layers), (x, &image));
-            assert!(!found[0].is_inspectors());
+            assert!(!found[0].is_probers());
             assert!(found[0].nobodys_after().is_none() == (name == x));
         }
         // Paths below the directory, as for images with many layers.
@@ -226,10 +226,10 @@ mod tests {
         assert_eq!(storage.read(&short), storage.read(&line));
         let found = storage.read(&line).remove(0);
         std::fs::create_dir(image[0].join(MARKER)).unwrap();
-        assert!(!found.is_inspectors());
+        assert!(!found.is_probers());
         std::fs::remove_dir(image[0].join(MARKER)).unwrap();
         std::fs::write(image[0].join(MARKER), "").unwrap();
-        assert!(found.is_inspectors());
+        assert!(found.is_probers());
     }
 
     #[test]

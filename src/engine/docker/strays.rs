@@ -6,7 +6,7 @@
 use super::listed::{self, there};
 use super::mounts::{self, Mount};
 use super::shims;
-use crate::engine::api::bundle::is_inspector;
+use crate::engine::api::bundle::is_prober;
 use crate::engine::api::groups::{self, Maker};
 use crate::engine::contract::Leftover;
 use bollard::Docker;
@@ -133,7 +133,7 @@ async fn forgotten(
         let config = image.config.unwrap_or_default();
         let program = config.entrypoint.unwrap_or_default();
         if let ([program], Some(driver)) = (program.as_slice(), image.graph_driver)
-            && is_inspector(program)
+            && is_prober(program)
         {
             ours.push(layers(&driver));
         }

@@ -20,7 +20,7 @@ pub async fn leftovers(raw: &Raw, listed: Vec<Listed>) -> Result<Vec<Leftover>, 
             found.extend(described.map(Described::leftover));
         } else if let Some(leftover) = stored(&container) {
             let image = image(raw, &container.image_id).await?;
-            let is_ours = image.is_some_and(|image| image.is_for_the_inspector());
+            let is_ours = image.is_some_and(|image| image.is_for_the_prober());
             found.push(Leftover {
                 foreign: (!is_ours).then_some("its image is not ours"),
                 ..leftover

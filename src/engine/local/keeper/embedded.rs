@@ -316,7 +316,7 @@ impl Executor for Starter {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        eprintln!("cannot start the inspector: {error}");
+        eprintln!("cannot start the prober: {error}");
         Err(ExecutorError::Other(error.to_string()))
     }
 
