@@ -29,7 +29,18 @@ pub fn masked(text: &str, folders: &[&Path], base: Option<&Base>) -> String {
         text = text.replace(stem, "[stem]");
     }
     let text = text.replace(env!("CARGO_PKG_VERSION"), "[version]");
-    ages(&words(&text))
+    deadlines(&ages(&words(&text)))
+}
+
+/// Masks when a container stops being the run's.
+fn deadlines(text: &str) -> String {
+    let name = "attest.deadline=";
+    let mut parts = text.split(name);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |before, after| {
+        let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        format!("{before}{name}[deadline]{after}")
+    })
 }
 
 /// Masks how long ago something was.
@@ -110,6 +121,10 @@ fn what_is_masked_has_its_look_and_nothing_else_has() {
     ] {
         assert_eq!(words(&text), wanted);
     }
+    assert_eq!(
+        deadlines("x.attest.deadline=17 y"),
+        "x.attest.deadline=[deadline] y"
+    );
     assert_eq!(
         ages("59 seconds ago; 7 seconds"),
         "[age] seconds ago; 7 seconds"

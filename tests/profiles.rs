@@ -42,7 +42,7 @@ fn explain_puts_every_call_into_a_group_with_its_reason() {
     );
     assert!(
         said.stdout
-            .contains("Lock: the prober stacks its own filter"),
+            .contains("Lock: the inspector stacks its own filter"),
         "{said:?}"
     );
     assert!(!said.stdout.contains('\u{1b}'));

@@ -15,6 +15,7 @@ use tki_attest::verify::{Bundle, Decision, Inputs, Outcome, Verification, Verify
 use tki_evidence::command_line::{Client, command_line};
 use tki_evidence::evidence::{Evidence, RawFacts};
 use tki_evidence::matrix::Matrix;
+use tki_evidence::request::Request;
 use tki_evidence::{derive, fields, stamp};
 
 /// A bundle in memory, taken apart.
@@ -47,7 +48,13 @@ impl Taken {
             (format!("{stem}/{name}"), bytes)
         });
         let artifacts: BTreeMap<String, Vec<u8>> = artifacts.collect();
-        let inputs = default_inputs();
+        let mut inputs = default_inputs();
+        // What was asked is the verifier's to say, where anything was.
+        if document["request"].is_object() {
+            let asked = path.ancestors().nth(2).unwrap().join("request.json");
+            let asked = fs::read(asked).unwrap();
+            inputs.request = Some(Request::parse(&asked).unwrap());
+        }
         let bundle = Bundle {
             name: "real".into(),
             evidence: fs::read(path).unwrap(),
