@@ -48,7 +48,10 @@ pub fn run(
             let outcome = neighbour
                 .ok_or_else(neighbour::missing)
                 .and_then(|id| run_one(engine.as_mut(), control, template, id));
-            if needs(&control) && need_it.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // Where its namespaces stand for those of the host, it stays to the end: another
+            // container would get their numbers, and not seem to have fresh ones.
+            let is_last = needs(&control) && need_it.fetch_sub(1, Ordering::Relaxed) == 1;
+            if is_last && template.elsewhere.is_none() {
                 beside.let_go();
             }
             // The others need not go on when one cannot.
