@@ -37,6 +37,33 @@ pub struct Cli {
     pub common: Common,
 }
 
+impl Cli {
+    /// Whether the result is for a program. Then a failure is, too.
+    pub fn is_json(&self) -> bool {
+        let format = match &self.command {
+            Command::Build(args) => args.format,
+            Command::Run(args) => args.format,
+            Command::Verify(args) => return args.format == VerifyFormat::Json,
+            Command::Request(args) => args.format,
+            Command::Sign(args) => args.format,
+            Command::Diff(args) => args.format,
+            Command::Keygen(args) => args.format,
+            Command::Probes(args) => args.format,
+            Command::Seccomp(args) => match &args.command {
+                SeccompCommand::Lint(args) | SeccompCommand::Explain(args) => args.format,
+                SeccompCommand::Derive(args) => args.format,
+            },
+            Command::Engines(args) => args.format,
+            Command::Survey(args) => args.format,
+            Command::Packet(args) => args.format,
+            Command::Clean(args) => args.format,
+            // What these print is another program's output, a script or a page.
+            Command::Gate(_) | Command::Completions(_) | Command::Man(_) => return false,
+        };
+        format == Format::Json
+    }
+}
+
 /// Settings that every command takes.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Common {
@@ -94,7 +121,7 @@ pub enum Command {
     /// Run a command only if a bundle is accepted.
     #[command(
         after_help = "Example: tki-attest gate reports/evidence.json --allowed-signers \
-                            signers --require-assurance signed -- ./start-prober"
+                            signers --require-assurance signed -- ./start-inspector"
     )]
     Gate(GateArgs),
     /// Show what changed between two runs.

@@ -27,10 +27,14 @@ fn main() -> ExitCode {
         }
     };
     let paint = Paint::stderr(cli.common.color);
+    let is_json = cli.is_json();
     match commands::execute(cli) {
         Ok(exit) => exit.into(),
         Err(failure) => {
             report::failure::print(&failure, paint);
+            if is_json {
+                report::failure::print_json(&failure);
+            }
             failure.exit.into()
         }
     }

@@ -113,3 +113,29 @@ fn what_goes_wrong_is_said_with_the_next_action() {
         snapshot(&format!("error-{name}"), &text);
     }
 }
+
+/// What a person reads on standard error, a program reads on standard output.
+#[test]
+fn a_failure_is_told_to_programs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("no.json").display().to_string();
+    for arguments in [
+        &["seccomp", "lint", &missing][..],
+        &["request", "--venue", "vps", "--image", &missing],
+        &["diff", &missing, &missing],
+        &["run", "--venue", "dev", "--profile", &missing],
+    ] {
+        let plain = run(tool().args(arguments));
+        assert_eq!((plain.status, plain.stdout.as_str()), (2, ""), "{plain:?}");
+        let said = run(tool().args(arguments).args(["--format", "json"]));
+        assert_eq!(said.status, 2, "{said:?}");
+        assert_eq!(said.stderr, plain.stderr);
+        let read: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+        let failure = &read["failure"];
+        assert_eq!(failure["exit"], 2, "{said:?}");
+        let code = failure["code"].as_str().unwrap();
+        assert!(plain.stderr.contains(&format!("[{code}]")), "{said:?}");
+        let next = failure["next"].as_str().unwrap();
+        assert!(!next.is_empty() && plain.stderr.contains(next), "{said:?}");
+    }
+}
