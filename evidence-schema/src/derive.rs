@@ -274,7 +274,7 @@ fn not_proven_by(
     if exec.and_then(|probe| probe.enforced_by.as_deref()) == Some("inspector") {
         lines.push(
             "That the engine denies execve: it cannot, because it needs one exec to start; the \
-             prober's own stacked filter does (enforced_by: prober)."
+             prober's own stacked filter does (enforced_by: inspector)."
                 .to_owned(),
         );
     }

@@ -14,7 +14,7 @@ fn a_policy_that_demands_what_is_there_is_met() {
          required_probes = [\"PR-NET-1\", \"XP-LIM-PIDS\"]\n\
          required_controls = [\"all\"]\n\
          engines = [\"docker\"]\n\
-         gate = \"prober\"\n\
+         gate = \"inspector\"\n\
          assurance = \"signed-fresh\"\n\
          threshold = 1\n\
          max_age = \"24h\"\n\
