@@ -4,6 +4,7 @@ use crate::engine::api::endpoint::Wanted;
 use crate::engine::api::tls::Files;
 use crate::engine::gate::GateChoice;
 use crate::report::table::ColorChoice;
+use crate::report::verification::VerifyFormat;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
