@@ -29,7 +29,7 @@ use crate::trust::keys::Key;
 use crate::verify::artifacts::Source;
 use crate::verify::inputs::Clock;
 use crate::verify::pipeline::{contradiction, false_attestation};
-use crate::verify::{Bundle, Inputs, Step, verify};
+use crate::verify::{Bundle, Inputs, Step, StepCode, verify};
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -319,7 +319,9 @@ fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
         },
         // Settings and conversation are what was recorded: what differs is the engine's
         // or the prober's own word.
-        Some(step) if ["EV-CONTAINER", "EV-TRANSCRIPT"].contains(&step.code) => contradicted(step),
+        Some(step) if [StepCode::Container, StepCode::Transcript].contains(&step.code) => {
+            contradicted(step)
+        }
         Some(step) => Err(Failure::internal(
             "run.self-verify",
             format!(
