@@ -9,6 +9,7 @@ use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tki_evidence::controller::Controller;
 use tki_evidence::controls::{CONTROLS, Control, probes};
 use tki_evidence::request::control_nonce;
 
@@ -65,7 +66,7 @@ pub fn run(
     };
     // Where a resource limit stands in for a control group, the processes of one
     // container count for all others of the same user, too.
-    let at_once = match template.lacks.contains(&"pids") {
+    let at_once = match template.lacks.contains(&Controller::Pids) {
         true => 1,
         false => AT_ONCE,
     };

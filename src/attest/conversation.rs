@@ -12,6 +12,7 @@ use crate::launch::container::ended_early;
 use crate::launch::sides::{Maker, Sides};
 use crate::sandbox::settings;
 use std::time::{Duration, Instant};
+use tki_evidence::controller::Controller;
 use tki_evidence::controls::Relaxation;
 use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::observation::Phase;
@@ -140,7 +141,7 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
             nofile: positive(limits.nofile),
             cpu_period_us: positive(tki_evidence::settings::CPU_PERIOD_US),
             // A quota that cannot be set cannot be run into.
-            cpu_quota_us: if job.lacks.contains(&"cpu") {
+            cpu_quota_us: if job.lacks.contains(&Controller::Cpu) {
                 0
             } else {
                 positive(settings::cpu_quota_us(limits))

@@ -10,6 +10,7 @@ use crate::launch::sides::Maker;
 use crate::sandbox::profile::Profile;
 use std::path::Path;
 use std::time::Instant;
+use tki_evidence::controller::Controller;
 use tki_evidence::controls::Relaxation;
 use tki_evidence::evidence::{GateReport, OutBacking};
 use tki_evidence::kernel::KernelKind;
@@ -57,7 +58,7 @@ pub struct Job<'a> {
     /// How many processors the engine's host has.
     pub cpus: i64,
     /// Limits that the engine cannot set.
-    pub lacks: &'a [&'static str],
+    pub lacks: &'a [Controller],
     /// Whose kernel it is known to have.
     pub kernel: KernelKind,
     /// Why the engine is taken for another machine's, if it is.

@@ -31,6 +31,7 @@ use tki_evidence::calibrate;
 use tki_evidence::catalogue;
 use tki_evidence::command_line::{Client, command_line};
 use tki_evidence::described::names::{self, NAME_PREFIX};
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Runtime, Sandbox};
 use tki_evidence::kernel::{self, KernelKind};
 use tki_evidence::stamp::sha256_hex;
@@ -124,11 +125,11 @@ pub fn attest(
     profile.limits.nproc = profile.limits.nproc.min(most_processes(&facts.runtime));
     // For a kernel of its own, and to find out whether it is one.
     let roomy = Profile {
-        limits: scout::roomy(profile.limits, plan.chosen, &facts.runtime.engine),
+        limits: scout::roomy(profile.limits, plan.chosen, facts.runtime.kind()),
         ..profile.clone()
     };
     let for_scout = Profile {
-        limits: scout::roomy(profile.limits, &[], &facts.runtime.engine),
+        limits: scout::roomy(profile.limits, &[], facts.runtime.kind()),
         ..profile.clone()
     };
     let known_as = memory::key(&facts, plan.runtime);
@@ -185,7 +186,7 @@ pub fn attest(
         |outcome: &Outcome| kernel::by_prober(&outcome.heard.raw, &facts.runtime, &venue_facts);
     let wanted = |outcome: &Outcome| match plan.controls {
         true => calibrate::applicable(
-            &facts.runtime.engine,
+            facts.runtime.kind(),
             &outcome.configured.settings,
             kernel_of(outcome),
         ),
@@ -303,8 +304,8 @@ pub fn attest(
         runtime: facts.runtime.clone(),
         sandbox: Sandbox {
             command_line: command_line(
-                match facts.runtime.engine.as_str() {
-                    "podman" => Client::Podman(&facts.runtime.oci_runtime),
+                match facts.runtime.kind() {
+                    Some(EngineKind::Podman) => Client::Podman(&facts.runtime.oci_runtime),
                     _ => Client::Docker,
                 },
                 &launch.settings,
@@ -344,7 +345,7 @@ const PAGE: u64 = 4096;
 /// The highest limit of processes that can be set. Whoever launches as this user
 /// cannot go beyond this process's own, which on a small host is below ours.
 fn most_processes(runtime: &Runtime) -> i64 {
-    let as_us = runtime.rootless || matches!(runtime.engine.as_str(), "embedded" | "bwrap");
+    let as_us = runtime.rootless || runtime.kind().is_some_and(EngineKind::has_keepers);
     let own = getrlimit(Resource::Nproc).maximum.filter(|_| as_us);
     own.and_then(|most| i64::try_from(most).ok())
         .unwrap_or(i64::MAX)

@@ -21,7 +21,9 @@ use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
 use crate::state::State;
 use std::time::Instant;
+use tki_evidence::controller::Controller;
 use tki_evidence::controls::CONTROLS;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::venue::VenueRules;
 
 /// Lists the engines of this host. Nothing is made unless the gate is tried.
@@ -153,7 +155,7 @@ impl Looking {
             },
             at: Whereabouts::of(&facts).shown().to_owned(),
             gate,
-            gives_up: gives_up(args.engine.name(), &facts),
+            gives_up: gives_up(facts.runtime.kind(), &facts),
         })
     }
 
@@ -218,23 +220,27 @@ impl Looking {
     }
 }
 
-fn gives_up(engine: &str, facts: &EngineFacts) -> Vec<String> {
+fn gives_up(engine: Option<EngineKind>, facts: &EngineFacts) -> Vec<String> {
     let mut lines = Vec::new();
     for limit in &facts.lacks {
-        lines.push(match *limit {
-            "cpu" => "a limit of CPU time: its probe is UNPROVEN".into(),
-            "pids" => "a limit of processes by control group: RLIMIT_NPROC stands in".into(),
-            _ => format!("a limit of {limit} by control group: RLIMIT_AS stands in"),
+        lines.push(match limit {
+            Controller::Cpu => "a limit of CPU time: its probe is UNPROVEN".into(),
+            Controller::Pids => {
+                "a limit of processes by control group: RLIMIT_NPROC stands in".into()
+            }
+            Controller::Memory => {
+                format!("a limit of {limit} by control group: RLIMIT_AS stands in")
+            }
         });
     }
-    if engine == "podman" && facts.lacks.contains(&"pids") {
+    if engine == Some(EngineKind::Podman) && facts.lacks.contains(&Controller::Pids) {
         lines.push(
             "the control root-user: this user's other processes would use up RLIMIT_NPROC".into(),
         );
     }
     for control in CONTROLS {
-        for (name, reason) in control.impossible_on {
-            if *name == engine {
+        for (kind, reason) in control.impossible_on {
+            if Some(*kind) == engine {
                 lines.push(format!("the control {}: {reason}", control.name));
             }
         }
