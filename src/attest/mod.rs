@@ -1,4 +1,4 @@
-//! A run. [`run`] leads it and tells what happens ([`events`]); [`job`] is what is launched,
+//! A run. [`run`] leads it and tells what happens ([`events`]); [`trial`] is what is launched,
 //! for the run itself and for each of the [`controls`], [`relax`] what a control takes away,
 //! [`container`] the launch and [`conversation`] the talk with the prober. Some controls
 //! need a [`neighbour`], and a kernel that is not known a [`scout`] beforehand.
@@ -11,10 +11,10 @@ pub mod controls;
 pub mod conversation;
 pub mod error;
 pub mod events;
-pub mod job;
 pub mod memory;
 pub mod neighbour;
 pub mod relax;
 pub mod run;
 pub mod scout;
+pub mod trial;
 pub mod whereabouts;

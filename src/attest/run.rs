@@ -1,12 +1,12 @@
 //! One run: the engine, the image, the container, its controls, the record.
 
-use crate::attest::bundle::{Bundle, Recorded};
+use crate::attest::bundle::{Draft, Recorded};
 use crate::attest::container;
 use crate::attest::error::AttestError;
 use crate::attest::events::{Event, Listener, Stage};
-use crate::attest::job::{Job, Outcome};
 use crate::attest::memory::{self, Memory, Seen};
 use crate::attest::neighbour::{self, Beside};
+use crate::attest::trial::{Outcome, Trial};
 use crate::attest::whereabouts::Whereabouts;
 use crate::attest::{controls, scout};
 use crate::clock;
@@ -78,7 +78,7 @@ pub fn attest(
     connect: &Connect,
     plan: &Plan,
     events: &mut dyn Listener,
-) -> Result<Bundle, AttestError> {
+) -> Result<Draft, AttestError> {
     let started = clock::now();
     let run_id = names::run_id(started, &random_hex::<4>()?);
     plan.janitor.run(&run_id);
@@ -147,7 +147,7 @@ pub fn attest(
         false => Maker::Launcher(String::new()),
     };
     let instead = OnceCell::new();
-    let job = |maker, profile, kernel| Job {
+    let trial = |maker, profile, kernel| Trial {
         run_id: &run_id,
         control: None,
         relaxations: &[],
@@ -196,8 +196,8 @@ pub fn attest(
         let (mut kernel, mut maker) = (KernelKind::Shared, &by_engine);
         if scout::is_needed(plan.runtime, &facts.runtime.oci_runtime) {
             let mut look = |maker| {
-                let job = job(maker, &for_scout, KernelKind::Shared);
-                scout::look(engine.as_mut(), &job, &facts.runtime, &venue_facts)
+                let trial = trial(maker, &for_scout, KernelKind::Shared);
+                scout::look(engine.as_mut(), &trial, &facts.runtime, &venue_facts)
             };
             kernel = match look(maker) {
                 Err(error) => {
@@ -221,21 +221,21 @@ pub fn attest(
         if !is_here && !kernel.is_own() {
             // The host's namespaces cannot be seen. The container's are held against those of a
             // neighbour, which is there before it.
-            let job = job(maker, limits, kernel);
+            let trial = trial(maker, limits, kernel);
             let work = |beside: &Beside| {
                 beside.wait().ok_or(AttestError::NoNeighbour)?;
-                let outcome = container::run(engine.as_mut(), &job, &mut *events)?;
+                let outcome = container::run(engine.as_mut(), &trial, &mut *events)?;
                 let wanted = wanted(&outcome);
                 if plan.controls {
                     events.hear(Event::Begins(Stage::Controls));
                 }
-                let controls = controls::run(connect, &job, &wanted, beside)?;
+                let controls = controls::run(connect, &trial, &wanted, beside)?;
                 Ok((outcome, controls))
             };
-            let ((outcome, controls), neighbour) = neighbour::beside(connect, &job, true, work)?;
+            let ((outcome, controls), neighbour) = neighbour::beside(connect, &trial, true, work)?;
             Ok((outcome, controls, neighbour))
         } else {
-            let first = job(maker, limits, kernel);
+            let first = trial(maker, limits, kernel);
             let first = container::run(engine.as_mut(), &first, &mut *events);
             let (maker, outcome) = match first {
                 Err(error) => {
@@ -243,21 +243,21 @@ pub fn attest(
                         return Err(error);
                     };
                     events.hear(Event::Note(&error.to_string()));
-                    let job = job(maker, limits, kernel);
-                    let outcome = container::run(engine.as_mut(), &job, &mut *events)?;
+                    let trial = trial(maker, limits, kernel);
+                    let outcome = container::run(engine.as_mut(), &trial, &mut *events)?;
                     (maker, outcome)
                 }
                 Ok(outcome) => (maker, outcome),
             };
-            let (job, wanted) = (job(maker, limits, kernel), wanted(&outcome));
+            let (trial, wanted) = (trial(maker, limits, kernel), wanted(&outcome));
             if plan.controls {
                 events.hear(Event::Begins(Stage::Controls));
             }
             let is_needed = wanted
                 .iter()
                 .any(|control| neighbour::is_needed_by(control, maker));
-            let work = |beside: &Beside| controls::run(connect, &job, &wanted, beside);
-            let (controls, neighbour) = neighbour::beside(connect, &job, is_needed, work)?;
+            let work = |beside: &Beside| controls::run(connect, &trial, &wanted, beside);
+            let (controls, neighbour) = neighbour::beside(connect, &trial, is_needed, work)?;
             Ok((outcome, controls, neighbour))
         }
     };
@@ -336,7 +336,7 @@ pub fn attest(
         request: plan.request.clone(),
         run_id: run_id.clone(),
     };
-    Ok(Bundle::new(recorded))
+    Ok(Draft::new(recorded))
 }
 
 /// The unit of memory on every machine that this tool knows.

@@ -6,7 +6,7 @@
 
 use crate::attest::container;
 use crate::attest::error::AttestError;
-use crate::attest::job::{Job, SCOUT};
+use crate::attest::trial::{SCOUT, Trial};
 use crate::engine::Engine;
 use crate::engine::gate::GateChoice;
 use crate::sandbox::limit::Limit;
@@ -79,22 +79,22 @@ pub fn note(kernel: KernelKind, limits: &Limits) -> String {
     )
 }
 
-/// Launches the scout; gives the kernel that it is on. `template` is the job of the run
+/// Launches the scout; gives the kernel that it is on. `template` is the trial of the run
 /// itself, with limits that starve no kernel.
 pub fn look(
     engine: &mut dyn Engine,
-    template: &Job,
+    template: &Trial,
     runtime: &Runtime,
     venue: &VenueFacts,
 ) -> Result<KernelKind, AttestError> {
-    let job = Job {
+    let trial = Trial {
         control: Some(SCOUT),
         probes: Vec::new(),
         nonce: control_nonce(&template.nonce, SCOUT),
         gate: GateChoice::Off,
         ..*template
     };
-    let outcome = container::run(engine, &job, &mut ());
+    let outcome = container::run(engine, &trial, &mut ());
     let outcome = outcome.map_err(|error| match error.is_about_volumes() {
         true => error,
         false => AttestError::Scout(Box::new(error)),

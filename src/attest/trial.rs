@@ -1,4 +1,4 @@
-//! What is to be launched, and what came of it.
+//! One container in which probes are tried, and what came of it.
 
 use crate::attest::whereabouts::{Elsewhere, Unwitnessed};
 use crate::engine::gate::GateChoice;
@@ -24,9 +24,9 @@ pub const SCOUT: &str = "scout";
 /// socket, and with a set-user-id file.
 pub const FILLED: [&str; 2] = ["engine-socket", "suid-file"];
 
-/// What is to be launched.
+/// One container in which probes are tried: the run's own, a control's, or the scout.
 #[derive(Debug)]
-pub struct Job<'a> {
+pub struct Trial<'a> {
     /// The run that it belongs to.
     pub run_id: &'a str,
     /// The control that it is, if it is one.
@@ -77,7 +77,7 @@ pub struct Job<'a> {
     pub nonce: String,
 }
 
-impl Job<'_> {
+impl Trial<'_> {
     /// It is the scout.
     pub fn is_scout(&self) -> bool {
         self.control == Some(SCOUT)
