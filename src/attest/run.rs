@@ -48,7 +48,7 @@ pub struct Plan<'a> {
     pub proofs: &'a Proofs,
     /// The sandbox.
     pub profile: &'a Profile,
-    /// Limits of it that somebody chose, by name.
+    /// Limits of it that the user chose, by name.
     pub chosen: &'a [String],
     /// The image.
     pub image: &'a Image,
@@ -341,7 +341,7 @@ pub fn attest(
 /// The unit of memory on every machine that this tool knows.
 const PAGE: u64 = 4096;
 
-/// The highest limit of processes that can be set. Whoever launches as this user
+/// The highest limit of processes that can be set. A launcher that runs as this user
 /// cannot go beyond this process's own, which on a small host is below ours.
 fn most_processes(runtime: &Runtime) -> i64 {
     let as_us = runtime.rootless || matches!(runtime.engine.as_str(), "embedded" | "bwrap");

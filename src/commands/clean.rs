@@ -21,7 +21,7 @@ struct Row {
     action: &'static str,
 }
 
-/// What carries our label and is somebody else's stays, with or without `--force`.
+/// What carries our label and is not ours stays, with or without `--force`.
 const NOT_OURS: &str = "kept (not ours)";
 
 /// Removes containers and volumes of ours, scratch directories that no process holds any
@@ -106,7 +106,7 @@ fn forget(state: &State, dry_run: bool) -> Vec<Row> {
     };
     let left = match state.left() {
         Ok(left) => left,
-        // A link or somebody else's directory is not looked into.
+        // A link or another user's directory is not looked into.
         Err(why) => return vec![row(why, NOT_OURS)],
     };
     let one = |Left { path, foreign }: Left| {

@@ -26,7 +26,7 @@ use tki_evidence::venue::VenueRules;
 
 /// Lists the engines of this host. Nothing is made unless the gate is tried.
 pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
-    // Whoever gives an address means the engine that is there, and wants to know what is
+    // A user who gives an address means the engine that is there, and wants to know what is
     // wrong with it.
     if args.at.host.is_some() {
         return at_address(args, common);
@@ -114,7 +114,7 @@ impl Looking {
             gives_up: Vec::new(),
         };
         match self.describe(args) {
-            // Whoever interrupts means all of it, and not this engine.
+            // An interrupt means all of it, and not this engine.
             Err(failure) if failure.code == "run.interrupted" => Err(failure),
             Err(failure) => Ok(absent(failure.message)),
             row => row,

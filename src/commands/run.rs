@@ -38,7 +38,7 @@ use tki_evidence::venue::VenueRules;
 use tki_text::printable;
 
 /// Builds, launches, probes, writes and verifies, on one engine or on all. Where
-/// that is BLOCKED, the packet for somebody else is offered.
+/// that is BLOCKED, the packet for another operator is offered.
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     let offer = Offer {
         file: args.packet.as_deref(),
@@ -120,7 +120,7 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
 struct Job<'a> {
     args: &'a RunArgs,
     profile: Profile,
-    /// Limits that somebody chose, by name.
+    /// Limits that the user chose, by name.
     chosen: Vec<String>,
     venue_rules: VenueRules,
     proofs: Proofs,
@@ -153,7 +153,7 @@ fn on_all(job: &Job, common: Common) -> Result<Exit, Failure> {
         let result = on_one(job, &engine, &mut progress);
         progress.finish();
         match result {
-            // Whoever interrupts means all of it, and not this engine.
+            // An interrupt means all of it, and not this engine.
             Err(failure) if failure.code == "run.interrupted" => return Err(failure),
             result => results.push((name.name(), result)),
         }

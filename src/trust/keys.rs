@@ -192,7 +192,7 @@ fn agent_failure(error: AgentError) -> Failure {
             Stopped::TimedOut => Failure::blocked(
                 "key.agent-slow",
                 error.to_string(),
-                "see whether the agent waits for somebody to confirm, then run again",
+                "see whether the agent waits for a person to confirm, then run again",
             ),
         };
     }
