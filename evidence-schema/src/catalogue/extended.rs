@@ -452,7 +452,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
         requirements: &["R6"],
         operation: "paths of /proc and /sys that engines mask",
         expected: "absent, the null device itself, or an empty read-only mount",
-        reason: "a mask that is not the null device is not the engine's; what power, heat and \
+        reason: "a mask that is not the null device is somebody's file; what power, heat and \
                  interrupts tell has given secrets of others away",
         operations: &[
             op("masked(/proc/acpi)", Expect::Fact(FactRule::OneOf(MASKS))),
@@ -536,7 +536,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
         requirements: &["R8"],
         operation: "writing below /sys/fs/cgroup: a new group, cgroup.procs, release_agent",
         expected: "denied",
-        reason: "a process that writes there sets limits, and on version 1 has a program executed on the host",
+        reason: "whoever writes there sets limits, and on version 1 has a program executed on the host",
         operations: &[
             op("mkdir(cgroup)", NOT_WRITABLE_OR_THERE),
             op("open(cgroup.procs)", NOT_WRITABLE_OR_THERE),
@@ -601,7 +601,7 @@ pub const EXTENDED: &[ProbeSpec] = &[
         requirements: &["R7", "R8"],
         operation: "a pipe with a name in /out; a hard link in /out to a file of /in",
         expected: "denied EPERM; EXDEV or EPERM",
-        reason: "the program that collects /out must find files there, and none that is also an input",
+        reason: "whoever collects /out must find files there, and none that is also an input",
         operations: &[
             op("mkfifo(/out)", NO_CALL),
             op(
