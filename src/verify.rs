@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use tki_verify::disk::BundleError;
 
 pub use tki_verify::{
-    Assurance, Bundle, Decision, ImageDigests, Inputs, Known, Outcome, Step, Verification,
-    VerifyError, artifacts, checks, inputs, many, pipeline, verify,
+    Assurance, Bundle, Decision, ImageDigests, Inputs, Known, Outcome, Step, StepCode,
+    Verification, VerifyError, artifacts, checks, inputs, many, pipeline, verify,
 };
 
 /// What one bundle came to.

@@ -106,8 +106,8 @@ fn forget(state: &State, dry_run: bool) -> Vec<Row> {
     };
     let left = match state.left() {
         Ok(left) => left,
-        // A link or another user's directory is not looked into.
-        Err(why) => return vec![row(why, NOT_OURS)],
+        // A link or somebody else's directory is not looked into.
+        Err(why) => return vec![row(why.to_string(), NOT_OURS)],
     };
     let one = |Left { path, foreign }: Left| {
         let shown = path.display();

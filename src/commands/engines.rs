@@ -11,7 +11,7 @@ use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use crate::engine::{EngineFacts, GateKind, ImageNames};
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::host::venue::Proofs;
 use crate::image::built_in;
 use crate::report::engines::{EngineRow, list};
@@ -65,7 +65,7 @@ fn at_address(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
                 print(&[row], args, common)?;
                 return Ok(Exit::Done);
             }
-            Err(failure) if failure.code == "engine.unusable" => {
+            Err(failure) if failure.cause == Cause::EngineUnusable => {
                 first.get_or_insert(failure);
             }
             Err(failure) => return Err(first.unwrap_or(failure)),
@@ -114,8 +114,8 @@ impl Looking {
             gives_up: Vec::new(),
         };
         match self.describe(args) {
-            // An interrupt means all of it, and not this engine.
-            Err(failure) if failure.code == "run.interrupted" => Err(failure),
+            // Whoever interrupts means all of it, and not this engine.
+            Err(failure) if failure.cause == Cause::Interrupted => Err(failure),
             Err(failure) => Ok(absent(failure.message)),
             row => row,
         }
@@ -169,7 +169,7 @@ impl Looking {
             _ => Ok(None),
         };
         let refusal = found.unwrap_or_else(|why| {
-            self.progress(self.common.quiet).note(&why);
+            self.progress(self.common.quiet).note(&why.to_string());
             None
         });
         match refusal {

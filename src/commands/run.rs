@@ -12,7 +12,7 @@ use crate::engine::EngineError;
 use crate::engine::error::time_left;
 use crate::executable;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::files::Folder;
 use crate::host::venue::{self, Proofs};
 use crate::image::{Image, built_in};
@@ -21,6 +21,7 @@ use crate::report::engines::{self, Column};
 use crate::report::evidence as report;
 use crate::report::progress::Progress;
 use crate::report::table::Paint;
+use crate::sandbox::limit::Limit;
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
 use crate::state::State;
@@ -29,7 +30,7 @@ use crate::trust::keys::Key;
 use crate::verify::artifacts::Source;
 use crate::verify::inputs::Clock;
 use crate::verify::pipeline::{contradiction, false_attestation};
-use crate::verify::{Bundle, Inputs, Step, verify};
+use crate::verify::{Bundle, Inputs, Step, StepCode, verify};
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -46,7 +47,9 @@ pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
         limits: args.profile.as_deref(),
     };
     match attempt(args, common) {
-        Err(mut failure) if failure.exit == Exit::Blocked && failure.code != "run.interrupted" => {
+        Err(mut failure)
+            if failure.exit == Exit::Blocked && failure.cause != Cause::Interrupted =>
+        {
             let offer = packet::offer(offer, &Why::from_failure(&failure))?;
             failure.next = format!("{}\n    or: {offer}", failure.next);
             Err(failure)
@@ -120,8 +123,8 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
 struct Job<'a> {
     args: &'a RunArgs,
     profile: Profile,
-    /// Limits that the user chose, by name.
-    chosen: Vec<String>,
+    /// Limits that somebody chose.
+    chosen: Vec<Limit>,
     venue_rules: VenueRules,
     proofs: Proofs,
     key: Option<Key>,
@@ -153,8 +156,8 @@ fn on_all(job: &Job, common: Common) -> Result<Exit, Failure> {
         let result = on_one(job, &engine, &mut progress);
         progress.finish();
         match result {
-            // An interrupt means all of it, and not this engine.
-            Err(failure) if failure.code == "run.interrupted" => return Err(failure),
+            // Whoever interrupts means all of it, and not this engine.
+            Err(failure) if failure.cause == Cause::Interrupted => return Err(failure),
             result => results.push((name.name(), result)),
         }
     }
@@ -190,8 +193,8 @@ fn on_all(job: &Job, common: Common) -> Result<Exit, Failure> {
         }
     }
     let broken = results.iter().any(|(_, result)| {
-        let absent = ["engine.unusable", "engine.unreachable", "engine.permission"];
-        matches!(result, Err(failure) if !absent.contains(&failure.code))
+        let absent = [Cause::EngineUnusable, Cause::EngineAbsent];
+        matches!(result, Err(failure) if !absent.contains(&failure.cause))
     });
     let statuses: Vec<Status> = written()
         .map(|(written, _)| written.evidence.status)
@@ -259,14 +262,12 @@ fn on_one(
         janitor: &janitor,
         request: answer(args, profile, &image)?,
     };
-    let bundle = attest(engine, &connect, &plan, progress).inspect_err(|failure| {
+    let bundle = attest(engine, &connect, &plan, progress).inspect_err(|error| {
         // An engine that comes back, or another service of it, may hold something.
-        match failure.code {
-            "engine.vanished" | "engine.ssh" | "engine.tls" | "engine.unreachable" => {
-                janitor.take_over();
-            }
-            "container.ended-early" => janitor.look(),
-            _ => {}
+        if error.has_lost_engine() {
+            janitor.take_over();
+        } else if error.has_ended_early() {
+            janitor.look();
         }
     })?;
     janitor.done();
@@ -274,10 +275,10 @@ fn on_one(
     progress.stage("write");
     let sign = job.key.as_ref().map(|key| {
         |name: &str, bytes: &[u8], evidence: &Evidence| {
-            envelope_file::signed(name, bytes, evidence, key, deadline)
+            Ok(envelope_file::signed(name, bytes, evidence, key, deadline)?)
         }
     });
-    let sign = sign.as_ref().map(|sign| sign as &bundle::Sign);
+    let sign = sign.as_ref().map(|sign| sign as &bundle::Sign<Failure>);
     // What was started for the run ends while its evidence is written.
     let written = std::thread::scope(|scope| {
         scope.spawn(|| drop(connector));
@@ -319,7 +320,9 @@ fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
         },
         // Settings and conversation are what was recorded: what differs is the engine's
         // or the prober's own word.
-        Some(step) if ["EV-CONTAINER", "EV-TRANSCRIPT"].contains(&step.code) => contradicted(step),
+        Some(step) if [StepCode::Container, StepCode::Transcript].contains(&step.code) => {
+            contradicted(step)
+        }
         Some(step) => Err(Failure::internal(
             "run.self-verify",
             format!(

@@ -1,9 +1,11 @@
 //! `tki-attest seccomp lint|explain|derive`.
 
+use crate::attest::error::AttestError;
 use crate::attest::memory::Memory;
 use crate::attest::run::{Plan, attest};
 use crate::cli::{Common, DeriveArgs, Format, ProfileArgs, SeccompCommand};
 use crate::commands::{output, shared};
+use crate::engine::EngineError;
 use crate::engine::gate::GateChoice;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -87,15 +89,14 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
                 janitor: &janitor,
                 request: None,
             };
-            let attested = connect().map_err(Failure::from).and_then(|engine| {
+            let attested = connect().map_err(AttestError::from).and_then(|engine| {
                 attest(engine, &connect, &plan, &mut Progress::new(true, paint))
             });
             match attested {
                 // Only the probes count here, not what else happens on the engine.
                 Ok(bundle) if bundle.all_passed() => return Ok(true),
                 Ok(_) => {}
-                Err(failure) if failure.code == "run.interrupted" => return Err(failure),
-                Err(failure) if failure.code.starts_with("engine.un") => return Err(failure),
+                Err(error) if is_no_verdict(&error) => return Err(error.into()),
                 Err(_) => {}
             }
         }
@@ -111,4 +112,16 @@ fn execute_derive(args: &DeriveArgs, common: Common) -> Result<Exit, Failure> {
         Format::Text => output::print(&report::minimal(&minimal))?,
     }
     Ok(Exit::Done)
+}
+
+/// Nothing was tried, and another profile would be tried in vain.
+fn is_no_verdict(error: &AttestError) -> bool {
+    matches!(
+        error.root(),
+        AttestError::Engine(
+            EngineError::Interrupted { .. }
+                | EngineError::Unusable { .. }
+                | EngineError::Unreachable { .. }
+        )
+    )
 }

@@ -231,5 +231,5 @@ pub fn connect(args: &EngineArgs) -> Result<Box<dyn Engine>, EngineError> {
 pub fn janitor(args: &EngineArgs) -> Result<Janitor, Failure> {
     let mut words: Vec<OsString> = vec!["--engine".into(), args.engine.name().into()];
     words.extend(args.at.words());
-    Janitor::start(&words)
+    Ok(Janitor::start(&words)?)
 }

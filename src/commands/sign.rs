@@ -177,5 +177,5 @@ fn check(path: &Path, bundle: &Bundle) -> Result<Envelope, Failure> {
         )
     })?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    envelope_file::unsigned(&name, &bundle.evidence, evidence)
+    Ok(envelope_file::unsigned(&name, &bundle.evidence, evidence)?)
 }

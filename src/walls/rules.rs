@@ -61,7 +61,7 @@ pub const WALLS: &[Wall] = &[
     },
     Wall {
         module: "trust",
-        may: &[FAILURE, EXIT, DEADLINE, ("files", "keys and envelopes")],
+        may: &[FAILURE, DEADLINE, ("files", "keys and envelopes")],
     },
     Wall {
         module: "sandbox",

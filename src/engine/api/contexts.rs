@@ -140,11 +140,22 @@ fn read(folder: &Path, name: &str) -> Result<Context, EngineError> {
     })
 }
 
+/// Why a file holds no object of a form.
+#[derive(Debug, thiserror::Error)]
+enum NoObject {
+    /// It is no JSON, or of another form.
+    #[error(transparent)]
+    Malformed(#[from] serde_json::Error),
+    /// It is a list, or less.
+    #[error("it is no object")]
+    Other,
+}
+
 /// The object in a file; the library would take a list for one.
-fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, NoObject> {
     match bytes.trim_ascii_start().starts_with(b"{") {
-        true => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
-        false => Err("it is no object".into()),
+        true => Ok(serde_json::from_slice(bytes)?),
+        false => Err(NoObject::Other),
     }
 }
 
