@@ -248,13 +248,13 @@ fn the_directory_goes_with_the_last_file_of_ours() {
     let unfinished = folder(&state).join(".tki-attest-0123456789abcdef");
     let foreign = folder(&state).join("notes");
     std::fs::write(&unfinished, "").unwrap();
-    std::fs::write(&foreign, "somebody's").unwrap();
+    std::fs::write(&foreign, "foreign").unwrap();
     let paths: Vec<PathBuf> = state.left().unwrap().into_iter().map(|l| l.path).collect();
     assert_eq!(paths, [unfinished, state.path()]);
     for path in &paths {
         state.remove(path.file_name().unwrap()).unwrap();
     }
-    assert_eq!(std::fs::read(&foreign).unwrap(), b"somebody's");
+    assert_eq!(std::fs::read(&foreign).unwrap(), b"foreign");
     std::fs::remove_file(&foreign).unwrap();
     state.remember(&key(), &refusal("no")).unwrap();
     state.forget(&key()).unwrap();

@@ -80,7 +80,7 @@ pub struct Policy {
 pub enum Gate {
     /// The prober's own lock is enough.
     Inspector,
-    /// Whoever launches the container.
+    /// The party that launches the container.
     Launcher,
 }
 

@@ -76,7 +76,7 @@ impl Decision {
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Assurance {
-    /// Consistent, but whoever can write the file could have made it.
+    /// Consistent, but a party that can write the file could have made it.
     SelfReported,
     /// Signed by as many listed, currently valid keys as are demanded.
     Signed,

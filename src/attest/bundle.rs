@@ -352,7 +352,7 @@ impl Draft {
             let json = room.write(EVIDENCE, &bytes, files::READABLE);
             let json = json.map_err(&failed)?;
             let second = scope.spawn(move || json.sync_all());
-            // By descriptor: what is checked is what was written, whoever owns the names.
+            // By descriptor: what is checked is what was written, whichever user owns the names.
             check(&bytes, &room.alias())?;
             joined(first.join()).map_err(&failed)?;
             joined(second.join()).map_err(&failed)?;

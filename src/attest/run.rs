@@ -342,7 +342,7 @@ pub fn attest(
 /// The unit of memory on every machine that this tool knows.
 const PAGE: u64 = 4096;
 
-/// The highest limit of processes that can be set. Whoever launches as this user
+/// The highest limit of processes that can be set. A launcher that runs as this user
 /// cannot go beyond this process's own, which on a small host is below ours.
 fn most_processes(runtime: &Runtime) -> i64 {
     let as_us = runtime.rootless || runtime.kind().is_some_and(EngineKind::has_keepers);

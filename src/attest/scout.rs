@@ -44,7 +44,7 @@ pub fn is_needed(asked: Option<&str>, default: &str) -> bool {
     !base.is_empty() && !SHARING.contains(&base)
 }
 
-/// The limits with which a kernel of its own starts and the probes run: those that somebody
+/// The limits with which a kernel of its own starts and the probes run: those that the user
 /// chose stay as they are. The way in which Podman is told how many files /tmp may hold is not
 /// understood there: it is told nothing.
 pub fn roomy(limits: Limits, chosen: &[Limit], engine: Option<EngineKind>) -> Limits {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_somebody_chose_win() {
+    fn limits_that_were_chosen_win() {
         let limits = Limits::default();
         let all = roomy(limits, &[], Some(EngineKind::Docker));
         assert_eq!(all.tmp_files, limits.tmp_files);

@@ -67,7 +67,7 @@ pub struct Trial<'a> {
     pub probes: Vec<String>,
     /// When the run, with all its containers, must have ended.
     pub deadline: Instant,
-    /// The same in seconds since 1970: after that the container is nobody's.
+    /// The same in seconds since 1970: `clean` may remove the container after it.
     pub nobodys_after: u64,
     /// A file of the host that must not be reachable.
     pub canary_file: &'a Path,

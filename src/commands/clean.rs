@@ -21,7 +21,7 @@ struct Row {
     action: &'static str,
 }
 
-/// What carries our label and is somebody else's stays, with or without `--force`.
+/// What carries our label and is not ours stays, with or without `--force`.
 const NOT_OURS: &str = "kept (not ours)";
 
 /// Removes containers and volumes of ours, scratch directories that no process holds any

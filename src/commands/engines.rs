@@ -28,7 +28,7 @@ use tki_evidence::venue::VenueRules;
 
 /// Lists the engines of this host. Nothing is made unless the gate is tried.
 pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
-    // Whoever gives an address means the engine that is there, and wants to know what is
+    // A user who gives an address means the engine that is there, and wants to know what is
     // wrong with it.
     if args.at.host.is_some() {
         return at_address(args, common);

@@ -56,7 +56,7 @@ pub struct Offer<'a> {
 pub fn offer(offer: Offer, why: &Why) -> Result<String, Failure> {
     let Some(file) = offer.file else {
         return Ok(
-            "somebody else can run it: `tki-attest packet --for operator --out packet.md` \
+            "another operator can run it: `tki-attest packet --for operator --out packet.md` \
                    (or --packet FILE here) writes what they need"
                 .into(),
         );

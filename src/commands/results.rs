@@ -84,7 +84,7 @@ fn write_binding(
     Ok(())
 }
 
-/// Properties that hold, which is all that such a result lists: whoever was not
+/// Properties that hold, which is all that such a result lists: a verifier who was not
 /// accepted gets none. What was accepted only under a condition gets another name,
 /// so that nobody takes it for the whole.
 fn properties(verification: &Verification) -> Vec<String> {

@@ -39,7 +39,7 @@ use tki_evidence::venue::VenueRules;
 use tki_text::printable;
 
 /// Builds, launches, probes, writes and verifies, on one engine or on all. Where
-/// that is BLOCKED, the packet for somebody else is offered.
+/// that is BLOCKED, the packet for another operator is offered.
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     let offer = Offer {
         file: args.packet.as_deref(),

@@ -142,7 +142,7 @@ impl<'a> Connector<'a> {
     /// wrong there.
     fn first(&self, limit: Duration) -> Result<(Route, Box<dyn Engine>), EngineError> {
         let mut errors = Vec::new();
-        // Whoever gives an address means the engine that is there.
+        // A user who gives an address means the engine that is there.
         let named = self.args.at.wanted().named()?;
         let host = named.as_ref().map(|named| named.host.as_str());
         let candidates = match &named {

@@ -114,7 +114,7 @@ fn add(
     let bytes = envelope_file::read(evidence)?;
     let mut envelope = there(evidence, &bytes, unsigned)?;
     not_yet_by(key, &envelope, evidence)?;
-    // Whoever holds the key knows that these are not its signatures.
+    // The holder of the key knows that these are not its signatures.
     let name = key.fingerprint();
     envelope.signatures.retain(|other| other.keyid != name);
     envelope.signatures.extend(own);

@@ -133,7 +133,7 @@ impl First {
     }
 
     /// What a visitor was handed: the process by its number, which `held` has held since
-    /// somebody looked at it.
+    /// a process looked at it.
     pub fn handed(pid: i32, held: BorrowedFd, input: Input) -> Result<Self> {
         let process = Pid::from_raw(pid).and_then(Held::of);
         let process = process.ok_or_else(gone)?;

@@ -92,7 +92,7 @@ pub fn observe_host() -> VenueFacts {
     }
 }
 
-/// Statements about the venue that somebody else signed, such as a token of the CI
+/// Statements about the venue that another party signed, such as a token of the CI
 /// system. They are kept and not judged.
 #[derive(Debug, Default)]
 pub struct Proofs {

@@ -1,4 +1,4 @@
-//! What somebody else needs to run the sandbox: [`facts`] are the digests of
+//! What another operator needs to run the sandbox: [`facts`] are the digests of
 //! this build, [`template`] fills them in, and [`operator`], [`ci`] and
 //! [`kubernetes`] are one audience each, with their texts beside
 //! them. [`why`] is the reason why it is needed, [`write`] puts it on disk,

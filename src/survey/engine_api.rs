@@ -20,7 +20,7 @@ use tki_evidence::described::names;
 /// The most bytes of an answer that is taken apart.
 const MOST: usize = 1 << 20;
 
-/// Seconds after which the container is nobody's, should it be left.
+/// Seconds after which `clean` may remove the container, should it be left.
 const NOBODYS_AFTER: u64 = 60;
 
 /// What came of a create call.

@@ -17,7 +17,7 @@ const MOST_HEAD: usize = 64 * 1024;
 /// The most heads that say only that another one follows.
 const MOST_HEADS: usize = 8;
 
-/// Where somebody listens.
+/// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A socket of this host.
@@ -176,7 +176,7 @@ fn connect_unix(path: &std::path::Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// The addresses of a name. Asking for them cannot be cut short, so somebody else
+/// The addresses of a name. Asking for them cannot be cut short, so another thread
 /// asks, and is left alone when the time is up.
 pub fn resolve(address: &str, deadline: &Deadline) -> Result<Vec<SocketAddr>, HttpError> {
     let (sender, receiver) = mpsc::channel();
@@ -282,7 +282,7 @@ fn receive(
             Ok(0) => ended = true,
             Ok(count) => heard.extend_from_slice(&buffer[..count]),
             Err(error) if is_tick(&error) => {}
-            // Whoever hangs up rudely may have said everything.
+            // A peer that hangs up rudely may have said everything.
             Err(error) if error.kind() == ErrorKind::ConnectionReset && !heard.is_empty() => {
                 ended = true;
             }

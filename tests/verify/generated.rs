@@ -104,7 +104,7 @@ fn every_edit_of_greeting_challenge_and_end_is_refused_or_rests_on_a_word_that_i
     assert!(accepted.is_empty(), "accepted: {accepted:#?}");
 }
 
-/// A lie, made consistently in the whole bundle by whoever knows how.
+/// A lie, made consistently in the whole bundle by a forger who knows how.
 type Lie = fn(&mut Evidence);
 
 /// Lies that no single field gives away, and the step that refuses each.

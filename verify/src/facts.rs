@@ -135,7 +135,7 @@ pub fn probe_set(checks: &mut Checks, evidence: &Evidence) {
 }
 
 /// Derives everything again. A verdict that does not follow from the facts
-/// is a false statement, whoever made it.
+/// is a false statement, whichever party made it.
 pub fn derived(checks: &mut Checks, evidence: &Evidence) {
     let again = derive::derived(evidence, Matrix::built_in());
     let difference = first_difference(evidence, &again);

@@ -62,7 +62,7 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
         .iter()
         .any(|mount| mount["destination"] == "/dev/shm");
     let becomes = config["annotations"][BECOMES].as_str();
-    // Whoever becomes somebody else holds nothing any more.
+    // A process that becomes another user holds nothing any more.
     let held: &[&str] = match becomes {
         Some(_) => &[],
         None => &["effective", "permitted"],
@@ -113,7 +113,7 @@ pub fn configured(config: &Value, seccomp: &str) -> Settings {
         privileged: false,
         read_only_rootfs: config["root"]["readonly"] == true,
         user: match becomes {
-            Some(somebody) => somebody.to_owned(),
+            Some(user) => user.to_owned(),
             None => format!(
                 "{}:{}",
                 number(&process["user"]["uid"]),

@@ -126,7 +126,7 @@ impl Url {
     }
 }
 
-/// An address as errors show it: somebody may have written a password into it.
+/// An address as errors show it: a user may have written a password into it.
 pub fn without_password(text: &str) -> String {
     let (_, rest) = text.split_once("://").unwrap_or(("", text));
     let end = rest.find('/').unwrap_or(rest.len());

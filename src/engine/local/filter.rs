@@ -117,7 +117,7 @@ enum Step {
     NotMet,
 }
 
-/// Compares an argument; whoever comes to the end of it has met the condition.
+/// Compares an argument; a program that comes to the end of it has met the condition.
 fn condition(argument: &Argument) -> Vec<Step> {
     let low_at = ARGUMENTS + 8 * argument.index;
     let (low, high) = (load(low_at), load(low_at + 4));

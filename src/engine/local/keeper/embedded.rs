@@ -54,7 +54,7 @@ pub(super) fn keep(
     let executor = Starter {
         filter: program,
         gate: job.gate.then(|| theirs.as_raw_fd()),
-        becomes: (!way.root).then(|| Somebody::of(&job.settings)),
+        becomes: (!way.root).then(|| User::of(&job.settings)),
         limits: limits::wanted(&job.settings, true),
         descriptor: job.extras.descriptor,
     };
@@ -205,13 +205,13 @@ impl Drop for OurGroups<'_> {
 
 /// The user that the container has in a user namespace of its own.
 #[derive(Clone)]
-struct Somebody {
+struct User {
     uid: u32,
     gid: u32,
     in_reach: CapabilitySet,
 }
 
-impl Somebody {
+impl User {
     fn of(settings: &Settings) -> Self {
         let (uid, gid) = oci::ids(&settings.user);
         let names = settings.cap_add.iter();
@@ -232,7 +232,7 @@ struct Starter {
     /// Where the gate's listener goes.
     gate: Option<i32>,
     /// Who it becomes, if it is not that user already.
-    becomes: Option<Somebody>,
+    becomes: Option<User>,
     /// Resource limits that stand in for control groups.
     limits: Vec<(Resource, Rlimit)>,
     /// Leave the null device open for the program.
@@ -253,8 +253,8 @@ impl Starter {
         let words = Words::new(&arguments)?;
         let entries = Words::new(process.env().as_deref().unwrap_or_default())?;
         let (arguments, variables) = (words.pointers(), entries.pointers());
-        if let Some(somebody) = &self.becomes {
-            own::become_somebody(somebody.uid, somebody.gid, somebody.in_reach)?;
+        if let Some(user) = &self.becomes {
+            own::become_user(user.uid, user.gid, user.in_reach)?;
             set_parent_process_death_signal(Some(Signal::KILL))?;
         }
         for (resource, wanted) in &self.limits {
