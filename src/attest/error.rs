@@ -235,3 +235,48 @@ impl From<AttestError> for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Cause;
+
+    fn of_control(error: impl Into<AttestError>) -> AttestError {
+        AttestError::Control {
+            name: "hostname",
+            error: Box::new(error.into()),
+        }
+    }
+
+    #[test]
+    fn a_control_is_named_and_fails_as_what_happened_in_it() {
+        let error = of_control(EngineError::Interrupted {
+            signal: "SIGINT",
+            request: "waiting".into(),
+        });
+        let failure = Failure::from(error);
+        assert_eq!(
+            (failure.exit as u8, failure.code, failure.cause),
+            (3, "run.interrupted", Cause::Interrupted)
+        );
+        let wanted = "control hostname: interrupted by SIGINT during waiting";
+        assert_eq!(failure.message, wanted);
+    }
+
+    #[test]
+    fn what_may_be_left_is_known_wherever_it_happened() {
+        let lost = LaunchError::Engine(EngineError::Vanished {
+            host: "x".into(),
+            request: "waiting".into(),
+            reason: "gone".into(),
+        });
+        let early = LaunchError::EndedEarly {
+            status: None,
+            when: "before it said anything",
+            complaint: String::new(),
+        };
+        let (lost, early) = (of_control(lost), of_control(early));
+        assert!(lost.has_lost_engine() && !lost.has_ended_early());
+        assert!(early.has_ended_early() && !early.has_lost_engine());
+    }
+}
