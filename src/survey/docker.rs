@@ -1,12 +1,13 @@
 //! Docker Engines: the usual sockets, `DOCKER_HOST`, contexts, and addresses
 //! that the user lists.
 
+use crate::engine::api::dial::Address;
 use crate::files::read_bounded;
 use crate::host::venue;
 use crate::survey::call::Call;
 use crate::survey::context::Context;
 use crate::survey::engine_api::{Created, Look, look};
-use crate::survey::http::Address;
+use crate::survey::http::parse_address;
 use crate::survey::redact::Redactor;
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::{Path, PathBuf};
@@ -115,14 +116,14 @@ pub fn survey(candidate: &Candidate, context: &Context) -> Surface {
     // Somebody may have put a password into an address.
     let url = Redactor::default().clean(&candidate.url, 200);
     let surface = format!("Docker Engine at {url} ({})", candidate.from);
-    let Some(address) = Address::parse(&candidate.url) else {
+    let Some(address) = parse_address(&candidate.url) else {
         let call = Call::new(
             format!("read {}", candidate.from),
             "not an address that is spoken to here: unix://, tcp:// or ssh:// with --host",
         );
         return unreached(Surface::absent(surface, vec![call]), candidate);
     };
-    if !candidate.named && matches!(address, Address::Tcp(_)) {
+    if !candidate.named && matches!(address, Address::Tcp { .. }) {
         let call = Call::new(
             format!("read {}", candidate.from),
             "another host: not contacted, because nobody listed it",

@@ -5,11 +5,12 @@
 
 use crate::clock;
 use crate::deadline::Deadline;
+use crate::engine::api::dial::Address;
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX};
 use crate::image::Image;
 use crate::random::random_hex;
 use crate::survey::call::Call;
-use crate::survey::http::{Address, Answer, HttpError, Request, exchange};
+use crate::survey::http::{Answer, HttpError, Request, exchange};
 use crate::survey::redact::Redactor;
 use rustix::fs::{Access, access};
 use serde_json::{Value, json};

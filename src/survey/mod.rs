@@ -6,7 +6,8 @@
 //! [`engine_api`] is what Docker and Podman are asked; [`docker`], [`podman`],
 //! [`local`], [`ssh`], [`host`] and [`ci`] are one surface each. [`routes`] are
 //! write channels that a file names. [`http`] and [`program`] are the means: a
-//! small client and a bounded child. [`redact`] takes secrets out of what came back.
+//! client for peers that may be no engine, and a bounded child. [`redact`] takes secrets out
+//! of what came back.
 
 pub mod call;
 pub mod ci;

@@ -1,12 +1,12 @@
 //! Podman: as root and as this user, through a service that runs or one that
 //! is started for the question, and services of other users.
 
+use crate::engine::api::dial::Address;
 use crate::engine::podman::Place;
 use crate::survey::call::Call;
 use crate::survey::context::Context;
 use crate::survey::docker::describe;
 use crate::survey::engine_api::look;
-use crate::survey::http::Address;
 use crate::survey::local::program_version;
 use crate::survey::program::find;
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};

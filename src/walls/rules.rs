@@ -137,7 +137,10 @@ pub const WALLS: &[Wall] = &[
             ("files", "files about surfaces and routes"),
             IMAGE,
             ("host", "programs, facts about the venue"),
-            ("engine", "where a Podman is, labels of a container"),
+            (
+                "engine",
+                "connections, where a Podman is, labels of a container",
+            ),
         ],
     },
     Wall {

@@ -2,9 +2,11 @@
 
 use super::http;
 use super::kinds::{Ability, Route};
+use crate::engine::api::address::{host_and_port, without_brackets};
+use crate::engine::api::dial::{Address, is_loopback};
 use crate::failure::Failure;
 use crate::files::read_bounded;
-use crate::survey::http::Address;
+use crate::survey::http::parse_address;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -50,7 +52,7 @@ impl Route {
             Route::Http(route) => {
                 let target = http::Target::parse(&route.url)?;
                 http::check(route, &target)?;
-                listed(&target.address)
+                listed(&target.listed())
             }
             Route::Postgres(route) => {
                 for (name, text) in [
@@ -67,13 +69,13 @@ impl Route {
                 }
                 let address = format!("{}:{}", route.host, route.port);
                 listed(&address)?;
-                match route.password_env.is_none() || Address::Tcp(address.clone()).is_here() {
+                match route.password_env.is_none() || is_loopback(without_brackets(&route.host)) {
                     true => Ok(()),
                     false => Err(http::in_the_clear(&address)),
                 }
             }
-            Route::Docker(route) => match Address::parse(&route.host) {
-                Some(Address::Tcp(address)) => listed(&address),
+            Route::Docker(route) => match parse_address(&route.host) {
+                Some(Address::Tcp { host, port, .. }) => listed(&host_and_port(&host, port)),
                 Some(_) => Ok(()),
                 None => Err(format!(
                     "host {:?} is neither unix:// nor tcp://",

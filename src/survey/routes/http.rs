@@ -4,8 +4,11 @@
 use super::kinds::HttpRoute;
 use super::result::Finding;
 use crate::deadline::Deadline;
-use crate::survey::http::{Address, Request, exchange};
+use crate::engine::api::address::Url;
+use crate::engine::api::dial::Address;
+use crate::survey::http::{Request, exchange};
 use crate::survey::told::Told;
+use hyper::http::uri::PathAndQuery;
 
 /// The most bytes of an answer that are kept.
 const MOST: usize = 64 * 1024;
@@ -23,10 +26,10 @@ const SECRET: &[&str] = &[
 ];
 
 /// A URL taken apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Target {
-    /// `host:port`.
-    pub address: String,
+    /// Host and port.
+    pub address: Address,
     /// Path and query.
     pub path: String,
 }
@@ -49,29 +52,44 @@ impl Target {
             return Err("url must not name a user; use secret_headers".into());
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]_".contains(c);
-        if host.is_empty() || !host.chars().all(plain) {
+        let found = Url::parse(&format!("http://{host}"));
+        let (
+            Ok(Url::Tcp {
+                host: name, port, ..
+            }),
+            true,
+        ) = (found, host.chars().all(plain))
+        else {
             return Err(format!("url has no host of plain characters: {host:?}"));
-        }
-        if !path.chars().all(|c| c.is_ascii_graphic()) || !path.starts_with('/') {
+        };
+        // A fragment is no part of what a server is asked for.
+        let is_whole = path
+            .parse()
+            .is_ok_and(|target: PathAndQuery| target == path);
+        if !is_whole || !path.starts_with('/') {
             return Err("the path of url must be plain characters after a /".into());
         }
-        let (_, port) = host.rsplit_once(':').unwrap_or((host, ""));
-        let has_port = port.parse::<u16>().is_ok();
         Ok(Self {
-            address: match has_port {
-                true => host.to_owned(),
-                false => format!("{host}:80"),
+            address: Address::Tcp {
+                host: name,
+                port: port.unwrap_or(80),
+                tls: None,
             },
             path: path.to_owned(),
         })
+    }
+
+    /// `host:port`, as the file lists it.
+    pub fn listed(&self) -> String {
+        self.address.name()
     }
 }
 
 /// Nothing in a request may change its framing, and no secret may stand in the
 /// file or leave this host in the clear.
 pub fn check(route: &HttpRoute, target: &Target) -> Result<(), String> {
-    if !route.secret_headers.is_empty() && !Address::Tcp(target.address.clone()).is_here() {
-        return Err(in_the_clear(&target.address));
+    if !route.secret_headers.is_empty() && !target.address.is_here() {
+        return Err(in_the_clear(&target.listed()));
     }
     let method = &route.method;
     if method.is_empty() || method.len() > 16 || !method.bytes().all(|b| b.is_ascii_uppercase()) {
@@ -146,16 +164,10 @@ pub fn probe(
     let request = Request {
         method: &route.method,
         target: &target.path,
-        host: &target.address,
         headers: &headers,
         body: route.body.as_bytes(),
     };
-    match exchange(
-        &Address::Tcp(target.address.clone()),
-        &request,
-        MOST,
-        deadline,
-    ) {
+    match exchange(&target.address, &request, MOST, deadline) {
         Ok(answer) => {
             let status = answer.status;
             let said = Told::from(status.to_string())

@@ -5,9 +5,10 @@
 use super::kinds::{Ability, PostgresRoute};
 use super::result::Finding;
 use super::socket::SocketFolder;
-use crate::deadline::{Deadline, Stopped, TICK};
+use crate::deadline::Deadline;
+use crate::engine::api::address::without_brackets;
+use crate::engine::api::dial::resolve;
 use crate::random::random_hex;
-use crate::survey::http::resolve;
 use crate::survey::surface::Answer;
 use crate::survey::told::Told;
 use std::fmt::Write as _;
@@ -62,10 +63,9 @@ pub fn probe(
     let outcome = match runtime {
         Err(error) => Err(error.to_string().into()),
         Ok(runtime) => runtime.block_on(async {
-            tokio::select! {
-                outcome = ask(route, password.as_deref(), permitted, &mut asked, deadline) => outcome,
-                stopped = until_stopped(deadline) => Err(stopped.to_string().into()),
-            }
+            let asking = ask(route, password.as_deref(), permitted, &mut asked);
+            let asked = deadline.first(asking).await;
+            asked.unwrap_or_else(|stopped| Err(stopped.to_string().into()))
         }),
     };
     let mut finding = asked.finding;
@@ -78,15 +78,6 @@ pub fn probe(
             finding.call(name, why.clone());
             let proves = "nothing about the role: there was no session, or it was lost";
             finding.denied(Ability::Ddl, proves, why)
-        }
-    }
-}
-
-async fn until_stopped(deadline: &Deadline) -> Stopped {
-    loop {
-        match deadline.left() {
-            Ok(_) => tokio::time::sleep(TICK).await,
-            Err(stopped) => return stopped,
         }
     }
 }
@@ -116,7 +107,6 @@ async fn ask(
     password: Option<&str>,
     permitted: bool,
     asked: &mut Asked,
-    deadline: &Deadline,
 ) -> Result<Seen, Told> {
     let mut config = Config::new();
     config
@@ -126,7 +116,7 @@ async fn ask(
     if let Some(password) = password {
         config.password(password);
     }
-    let (reader, writer) = connect(route, password.is_some(), deadline).await?;
+    let (reader, writer) = connect(route, password.is_some()).await?;
     // However much the server says, no more is heard.
     let stream = tokio::io::join(reader.take(MOST_BYTES), writer);
     let (client, connection) = config
@@ -146,11 +136,7 @@ type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// A connection to the server, as two halves.
-async fn connect(
-    route: &PostgresRoute,
-    with_password: bool,
-    deadline: &Deadline,
-) -> Result<(Reader, Writer), String> {
+async fn connect(route: &PostgresRoute, with_password: bool) -> Result<(Reader, Writer), String> {
     let port = route.port;
     if route.host.starts_with('/') {
         let socket = SocketFolder::open(Path::new(&route.host))?;
@@ -163,8 +149,8 @@ async fn connect(
         let (reader, writer) = stream.into_split();
         return Ok((Box::new(reader), Box::new(writer)));
     }
-    let found = resolve(&format!("{}:{port}", route.host), deadline);
-    let found = found.map_err(|error| error.to_string())?;
+    let found = resolve(without_brackets(&route.host), port).await;
+    let found = found.map_err(|error| format!("connect: {error}"))?;
     let stream = TcpStream::connect(&found[..]).await;
     let (reader, writer) = stream.map_err(|error| error.to_string())?.into_split();
     Ok((Box::new(reader), Box::new(writer)))
