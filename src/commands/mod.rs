@@ -16,7 +16,6 @@ mod request;
 mod results;
 mod run;
 mod seccomp;
-mod shared;
 mod sign;
 mod survey;
 mod verify;

@@ -4,6 +4,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
+use tki_text::printable;
 
 /// Prints a text. A reader that has seen enough and closed the pipe is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
@@ -17,6 +18,12 @@ pub fn print(text: &str) -> Result<(), Failure> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Says on standard error what else can be done. It is no result, and whether it was read
+/// changes nothing.
+pub fn hint(text: &str) {
+    let _ = writeln!(std::io::stderr(), "tki-attest: {}", printable(text, 4000));
 }
 
 /// Prints a value as JSON.

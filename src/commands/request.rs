@@ -2,13 +2,14 @@
 
 use crate::cli::{Common, Format, RequestArgs};
 use crate::clock::{self, rfc3339};
-use crate::commands::{inputs, output};
+use crate::commands::output;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::write_new;
 use crate::image::{built_in, read_identity};
 use crate::random::random_hex;
 use crate::sandbox::seccomp::Seccomp;
+use crate::verify::brought;
 use tki_evidence::request::{Request, SCHEMA, built_in_matrix_sha256};
 
 /// Writes what must be answered.
@@ -24,7 +25,7 @@ pub fn execute(args: &RequestArgs, common: Common) -> Result<Exit, Failure> {
         },
         seccomp_sha256: Seccomp::resolve(&args.seccomp)?.sha256,
         matrix_sha256: match &args.matrix {
-            Some(path) => inputs::matrix(path)?.1,
+            Some(path) => brought::matrix(path)?.1,
             None => built_in_matrix_sha256(),
         },
         issued: rfc3339(now),

@@ -2,20 +2,18 @@
 
 use crate::cli::{Common, Format, SurveyArgs};
 use crate::commands::output;
-use crate::commands::packet::{self, Offer};
 use crate::deadline::Deadline;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host::venue;
 use crate::image::built_in;
 use crate::packet::Why;
+use crate::packet::offer::Offer;
 use crate::report::survey as report;
 use crate::report::table::Paint;
 use crate::survey::context::Context;
 use crate::survey::inventory::{Scope, survey};
 use crate::survey::routes::{self, Permit};
-use std::io::Write;
-use tki_text::printable;
 
 /// Surveys this host, or the routes that a file names.
 pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
@@ -84,7 +82,6 @@ fn blocked(args: &SurveyArgs, why: &Why) -> Result<Exit, Failure> {
         seccomp: "deny-by-default",
         limits: None,
     };
-    let offer = packet::offer(offer, why)?;
-    let _ = writeln!(std::io::stderr(), "tki-attest: {}", printable(&offer, 4000));
+    output::hint(&offer.make(why)?);
     Ok(Exit::Blocked)
 }

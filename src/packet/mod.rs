@@ -1,12 +1,14 @@
 //! What somebody else needs to run the sandbox: [`facts`] are the digests of
 //! this build, [`template`] fills them in, and [`operator`], [`ci`] and
 //! [`kubernetes`] are one audience each, with their texts beside
-//! them. [`why`] is the reason why it is needed, [`write`] puts it on disk.
+//! them. [`why`] is the reason why it is needed, [`write`] puts it on disk, and [`offer`] is
+//! what a BLOCKED command says of it.
 
 pub mod ci;
 pub mod contents;
 pub mod facts;
 pub mod kubernetes;
+pub mod offer;
 pub mod operator;
 pub mod template;
 pub mod why;

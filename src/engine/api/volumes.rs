@@ -3,11 +3,11 @@
 //! agrees. No engine removes a volume that a container has, and none is forced to.
 
 use crate::clock::parse_rfc3339;
-use crate::engine::api::ours::{Labels, role, told};
 use crate::engine::api::{Api, connect};
 use crate::engine::contract::{LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use crate::engine::error::EngineError;
 use crate::engine::names::{Run, is_id, run_of};
+use crate::engine::recover::ours::{Labels, role, told};
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::query_parameters::{

@@ -2,11 +2,11 @@
 //! ours, and whose they are.
 
 use super::libpod::{API, Listed};
-use crate::engine::api::ours::{Described, ImageDescribed, Labels, Mounted, Whole};
 use crate::engine::api::raw::Raw;
 use crate::engine::contract::{LABEL_RUN, Leftover};
 use crate::engine::error::EngineError;
 use crate::engine::names::run_of;
+use crate::engine::recover::ours::{Described, ImageDescribed, Labels, Mounted, Whole};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 

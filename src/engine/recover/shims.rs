@@ -2,9 +2,9 @@
 //! killed while it starts a container does not know the shim any more, which then
 //! waits for ever.
 
-use crate::engine::api::bundle::Bundle;
-use crate::engine::api::groups::{self, Maker};
 use crate::engine::names::is_id;
+use crate::engine::recover::bundle::Bundle;
+use crate::engine::recover::groups::{self, Maker};
 use crate::host::held::{Held, value_of};
 use crate::host::process::is_deserted;
 use std::path::{Path, PathBuf};

@@ -2,11 +2,11 @@
 //! container of anybody's may carry ours: a label says what to look at. A container is
 //! ours if everything that this tool gives one is there and agrees.
 
-use crate::engine::api::bundle::{
-    ARGUMENT, Bound, GUEST, NEIGHBOUR, THREADS, errand, is_prober, run_by_sides,
-};
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use crate::engine::names::{Run, is_id, run_of};
+use crate::engine::recover::bundle::{
+    ARGUMENT, Bound, GUEST, NEIGHBOUR, THREADS, errand, is_prober, run_by_sides,
+};
 use std::collections::BTreeMap;
 
 /// Labels.

@@ -8,11 +8,11 @@
 
 use super::monitors;
 use super::runtimes::{self, State};
-use crate::engine::api::bundle::{Bundle, is_plain};
-use crate::engine::api::groups::{self, Maker};
-use crate::engine::api::ours::told;
 use crate::engine::contract::Leftover;
 use crate::engine::names::{Run, is_id, run_of};
+use crate::engine::recover::bundle::{Bundle, is_plain};
+use crate::engine::recover::groups::{self, Maker};
+use crate::engine::recover::ours::told;
 use crate::host::held::{Held, value_of};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
