@@ -2,6 +2,7 @@
 
 use crate::attest::offers::{Looking, Offer};
 use crate::cli::{Common, EnginesArgs, Format};
+use crate::commands::error::CommandError;
 use crate::commands::output;
 use crate::engine::choice::{Choice, Sought};
 use crate::exit::Exit;
@@ -36,7 +37,7 @@ pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
     })
 }
 
-fn print(offers: &[Offer], format: Format, common: Common) -> Result<(), Failure> {
+fn print(offers: &[Offer], format: Format, common: Common) -> Result<(), CommandError> {
     match format {
         Format::Json => output::print_json(&offers),
         Format::Text => output::print(&list(offers, Paint::stdout(common.color))),

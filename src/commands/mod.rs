@@ -5,6 +5,7 @@ mod clean;
 mod completions;
 mod diff;
 mod engines;
+mod error;
 mod gate;
 mod inputs;
 pub mod janitor;

@@ -1,6 +1,7 @@
 //! What `verify` writes when it is asked to: binding, verification, signature.
 
 use crate::cli::VerifyArgs;
+use crate::commands::error::CommandError;
 use crate::failure::Failure;
 use crate::files::write_new;
 use crate::report::binding as report;
@@ -24,8 +25,7 @@ pub fn write(
     }
     let default = key.map(|_| PathBuf::from("verification.json"));
     if let Some(path) = args.verification.clone().or(default) {
-        let mut text = serde_json::to_vec_pretty(verification)
-            .map_err(|error| Failure::internal("json", error.to_string()))?;
+        let mut text = serde_json::to_vec_pretty(verification).map_err(CommandError::from)?;
         text.push(b'\n');
         let path = save(&path, &text)?;
         if let Some(key) = key {
@@ -36,13 +36,10 @@ pub fn write(
     Ok(())
 }
 
-fn save(path: &Path, bytes: &[u8]) -> Result<PathBuf, Failure> {
-    let path = write_new(path, bytes).map_err(|error| {
-        Failure::usage(
-            "out.unwritable",
-            format!("cannot write {}: {error}", path.display()),
-            "give a path that can be written to",
-        )
+fn save(path: &Path, bytes: &[u8]) -> Result<PathBuf, CommandError> {
+    let path = write_new(path, bytes).map_err(|source| CommandError::Result {
+        path: path.to_owned(),
+        source,
     })?;
     eprintln!("wrote {}", path.display());
     Ok(path)
@@ -53,7 +50,7 @@ fn write_binding(
     opened: &Opened,
     verification: &Verification,
     inputs: &Inputs,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let Some(evidence) = &opened.evidence else {
         // The decision stands; what was not read cannot be bound.
         eprintln!("no binding was written: the evidence was not read");
@@ -66,8 +63,7 @@ fn write_binding(
         &verification.evidence_file_sha256,
         verification.decision,
     );
-    let mut json = serde_json::to_vec_pretty(&bound)
-        .map_err(|error| Failure::internal("json", error.to_string()))?;
+    let mut json = serde_json::to_vec_pretty(&bound)?;
     json.push(b'\n');
     let with = |extension: &str| {
         let mut name = stem.as_os_str().to_owned();

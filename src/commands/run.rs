@@ -3,6 +3,7 @@
 use crate::attest::bundle;
 use crate::attest::one::{Attested, Order, Outcome, on_each, on_one, status_of_all};
 use crate::cli::{Common, Controls, Format, RunArgs, Venue};
+use crate::commands::error::CommandError;
 use crate::commands::output;
 use crate::engine::choice::{Choice, EngineKind};
 use crate::exit::Exit;
@@ -104,7 +105,7 @@ fn exit_of(status: Status) -> Exit {
     }
 }
 
-fn show(attested: &Attested, format: Format, common: Common) -> Result<(), Failure> {
+fn show(attested: &Attested, format: Format, common: Common) -> Result<(), CommandError> {
     let (evidence, path) = (&attested.written.evidence, &attested.written.path);
     match format {
         Format::Json => output::print_json(&report::summary(evidence, path)),
@@ -126,7 +127,7 @@ fn show_all(
     outcomes: &[(EngineKind, Outcome)],
     format: Format,
     common: Common,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let attested = outcomes
         .iter()
         .filter_map(|(_, outcome)| outcome.as_ref().ok());

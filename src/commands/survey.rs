@@ -1,6 +1,7 @@
 //! `tki-attest survey`.
 
 use crate::cli::{Common, Format, SurveyArgs};
+use crate::commands::error::CommandError;
 use crate::commands::output;
 use crate::deadline::Deadline;
 use crate::exit::Exit;
@@ -19,8 +20,7 @@ use crate::survey::routes::{self, Permit};
 pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
     let image = built_in::image()?;
     let rules = venue::rules(args.venue_rules.as_deref())?;
-    let deadline = Deadline::start(args.timeout)
-        .map_err(|error| Failure::internal("survey.watch", error.to_string()))?;
+    let deadline = Deadline::start(args.timeout).map_err(CommandError::Watch)?;
     if let Some(file) = &args.routes {
         let permit = Permit {
             names: &args.allow_writes,
@@ -67,7 +67,7 @@ fn print(
     common: Common,
     value: &impl serde::Serialize,
     text: impl FnOnce() -> String,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     match format {
         Format::Json => output::print_json(value),
         Format::Text if common.quiet => Ok(()),

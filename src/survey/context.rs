@@ -23,7 +23,12 @@ pub struct Context<'a> {
 }
 
 /// A claim that is plausible, or why none is.
-pub type Claim = Result<&'static str, String>;
+pub type Claim = Result<&'static str, Implausible>;
+
+/// Why no claim is plausible: each contradiction.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub struct Implausible(Vec<String>);
 
 impl Context<'_> {
     /// The claim that a run could make here. A CI job claims to be one.
@@ -39,7 +44,7 @@ impl Context<'_> {
                 return Ok(claim);
             }
         }
-        Err(against(order[0]).join("; "))
+        Err(Implausible(against(order[0])))
     }
 
     /// Whether evidence may count, for people.
@@ -54,7 +59,7 @@ impl Context<'_> {
     pub fn decide(&self, surface: &mut Surface, usable: Use, claim: &Claim) {
         (surface.decision, surface.decision_note) = match claim {
             Ok(claim) => (Decision::Use, format!("run --venue {claim}")),
-            Err(why) => (Decision::DevelopmentOnly, why.clone()),
+            Err(why) => (Decision::DevelopmentOnly, why.to_string()),
         };
         surface.usable_as = Some(Use {
             venue: claim.as_ref().ok().copied(),

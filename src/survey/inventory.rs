@@ -1,9 +1,9 @@
 //! Everything side by side, and the verdict.
 
 use crate::clock;
-use crate::failure::Failure;
 use crate::image::built_in::TAG;
 use crate::survey::context::Context;
+use crate::survey::error::SurveyError;
 use crate::survey::surface::{Answer, Decision, Obstacle, Surface};
 use crate::survey::{ci, docker, host, local, podman, ssh};
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub struct Survey {
 }
 
 /// Asks every surface at the same time.
-pub fn survey(scope: &Scope, context: &Context) -> Result<Survey, Failure> {
+pub fn survey(scope: &Scope, context: &Context) -> Result<Survey, SurveyError> {
     type Job<'a> = Box<dyn FnOnce() -> Vec<Surface> + Send + 'a>;
     let (far, near): (Vec<String>, Vec<String>) = scope
         .hosts
@@ -94,21 +94,13 @@ pub fn survey(scope: &Scope, context: &Context) -> Result<Survey, Failure> {
     std::thread::scope(|scope| {
         let running: Vec<_> = jobs.into_iter().map(|job| scope.spawn(job)).collect();
         for thread in running {
-            surfaces.extend(
-                thread
-                    .join()
-                    .map_err(|_| Failure::internal("survey.panic", "a surface panicked"))?,
-            );
+            let found = thread.join();
+            surfaces.extend(found.map_err(|_| SurveyError::Panicked("a surface"))?);
         }
-        Ok::<(), Failure>(())
+        Ok::<(), SurveyError>(())
     })?;
     if let Some(signal) = context.deadline.interrupted() {
-        return Err(Failure::blocked(
-            "run.interrupted",
-            format!("interrupted by {signal} during the survey"),
-            "run again; should an engine have been too slow to remove a container, `tki-attest \
-             clean` does it",
-        ));
+        return Err(SurveyError::Surfaces(signal));
     }
     for (place, surface) in surfaces.iter_mut().enumerate() {
         surface.id = format!("S{}", place + 1);

@@ -1,6 +1,7 @@
 //! Addresses of engines as users write them, taken apart and not believed: pure functions.
 
 use hyper::Uri;
+use hyper::http::uri::InvalidUri;
 use std::path::PathBuf;
 
 /// Ports that Docker means when an address has none: without TLS, and with it.
@@ -51,13 +52,51 @@ pub struct Target {
     pub socket: String,
 }
 
+/// Why a text is no address of an engine.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// A scheme that leads nowhere.
+    #[error("only unix://, tcp://, https:// and ssh:// are supported")]
+    Scheme,
+    /// A socket's path that depends on the directory.
+    #[error("the path of a socket begins with /")]
+    Relative,
+    /// It is no URL.
+    #[error(transparent)]
+    Url(#[from] InvalidUri),
+    /// A port with a path.
+    #[error("a port has no path")]
+    PortWithPath,
+    /// A port with a user.
+    #[error("a port has no user: TLS certificates say who asks")]
+    PortWithUser,
+    /// No host.
+    #[error("it names no host")]
+    NoHost,
+    /// Colons in more than one place.
+    #[error("its host cannot be told from its port")]
+    Ambiguous,
+    /// The port is no number from 1 to 65535.
+    #[error("its port is none")]
+    Port,
+    /// A password for `ssh`.
+    #[error("no password: ssh asks for none here, give it a key")]
+    Password,
+    /// A name that `ssh` could take for something else.
+    #[error("the {0}'s name has letters, digits and ._- alone, and no - first")]
+    Name(&'static str),
+    /// A path that `ssh` could take for something else.
+    #[error("the socket's path has letters, digits and /._- alone")]
+    Socket,
+}
+
 impl Url {
     /// The address in a text; otherwise why it is none.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
         if let Some(path) = text.strip_prefix("unix://") {
             return match path.starts_with('/') {
                 true => Ok(Self::Unix(path.into())),
-                false => Err("the path of a socket begins with /".into()),
+                false => Err(AddressError::Relative),
             };
         }
         if let Some(rest) = text.strip_prefix("ssh://") {
@@ -72,13 +111,13 @@ impl Url {
             let rest = text.strip_prefix(scheme)?;
             Some((rest, *tls))
         });
-        let (rest, tls) = found.ok_or("only unix://, tcp://, https:// and ssh:// are supported")?;
+        let (rest, tls) = found.ok_or(AddressError::Scheme)?;
         let (host, port, path) = authority(rest)?;
         if !matches!(path, "" | "/") {
-            return Err("a port has no path".into());
+            return Err(AddressError::PortWithPath);
         }
         if rest.contains('@') {
-            return Err("a port has no user: TLS certificates say who asks".into());
+            return Err(AddressError::PortWithUser);
         }
         Ok(Self::Tcp { host, port, tls })
     }
@@ -117,28 +156,26 @@ pub fn without_brackets(host: &str) -> &str {
 }
 
 /// Host, port and path of what follows a scheme.
-fn authority(rest: &str) -> Result<(String, Option<u16>, &str), String> {
-    let uri: Uri = format!("http://{rest}")
-        .parse()
-        .map_err(|error: hyper::http::uri::InvalidUri| error.to_string())?;
+fn authority(rest: &str) -> Result<(String, Option<u16>, &str), AddressError> {
+    let uri: Uri = format!("http://{rest}").parse()?;
     let name = uri.host().unwrap_or_default();
     let host = without_brackets(name).to_owned();
     if host.is_empty() {
-        return Err("it names no host".into());
+        return Err(AddressError::NoHost);
     }
     let path = rest.find('/').map_or("", |place| &rest[place..]);
     // The library passes over a port that is none.
     let before = rest[..rest.len() - path.len()].rsplit('@').next();
     let port = before
         .and_then(|before| before.strip_prefix(name))
-        .ok_or("its host cannot be told from its port")?;
+        .ok_or(AddressError::Ambiguous)?;
     let port = match port.strip_prefix(':') {
         None if port.is_empty() => None,
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             let number: Option<u16> = digits.parse().ok().filter(|number| *number != 0);
-            Some(number.ok_or("its port is none")?)
+            Some(number.ok_or(AddressError::Port)?)
         }
-        _ => return Err("its port is none".into()),
+        _ => return Err(AddressError::Port),
     };
     Ok((host, port, path))
 }
@@ -146,7 +183,7 @@ fn authority(rest: &str) -> Result<(String, Option<u16>, &str), String> {
 impl Target {
     /// Only plain names: nothing that `ssh` could take for an option, a variable or a token
     /// of its own.
-    fn parse(rest: &str) -> Result<Self, String> {
+    fn parse(rest: &str) -> Result<Self, AddressError> {
         let (host, port, path) = authority(rest)?;
         let before = &rest[..rest.len() - path.len()];
         let user = before.rsplit_once('@').map(|(user, _)| user.to_owned());
@@ -155,20 +192,20 @@ impl Target {
             !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
         };
         if user.as_deref().is_some_and(|user| user.contains(':')) {
-            return Err("no password: ssh asks for none here, give it a key".into());
+            return Err(AddressError::Password);
         }
         if !plain(&host, "._-:") {
-            return Err("the host's name has letters, digits and ._- alone, and no - first".into());
+            return Err(AddressError::Name("host"));
         }
         if user.as_deref().is_some_and(|user| !plain(user, "._-")) {
-            return Err("the user's name has letters, digits and ._- alone, and no - first".into());
+            return Err(AddressError::Name("user"));
         }
         let socket = match path {
             "" | "/" => USUAL_SOCKET,
             path => path,
         };
         if !plain(socket, "/._-") {
-            return Err("the socket's path has letters, digits and /._- alone".into());
+            return Err(AddressError::Socket);
         }
         Ok(Self {
             user,
@@ -209,7 +246,7 @@ mod tests {
     #[test]
     fn addresses_are_sockets_ports_and_hosts() {
         let tcp = |host: &str, port, tls| {
-            Ok(Url::Tcp {
+            Some(Url::Tcp {
                 host: host.to_owned(),
                 port,
                 tls,
@@ -223,9 +260,9 @@ mod tests {
             ("http://[::1]:2375/", tcp("::1", Some(2375), Wish::No)),
             ("tcp://engine", tcp("engine", None, Wish::IfGiven)),
             ("https://engine/", tcp("engine", None, Wish::Yes)),
-            ("unix:///x y", Ok(Url::Unix("/x y".into()))),
+            ("unix:///x y", Some(Url::Unix("/x y".into()))),
         ] {
-            assert_eq!(Url::parse(text), wanted, "{text}");
+            assert_eq!(Url::parse(text).ok(), wanted, "{text}");
         }
         assert_eq!(port_or_usual(None, true), 2376);
         assert_eq!(host_and_port("::1", 2376), "[::1]:2376");

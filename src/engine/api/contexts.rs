@@ -141,11 +141,22 @@ fn read(folder: &Path, name: &str) -> Result<Context, EngineError> {
 }
 
 /// The object in a file; the library would take a list for one.
-fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ObjectError> {
     match bytes.trim_ascii_start().starts_with(b"{") {
-        true => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
-        false => Err("it is no object".into()),
+        true => Ok(serde_json::from_slice(bytes)?),
+        false => Err(ObjectError::Other),
     }
+}
+
+/// Why a file holds no object of the form that is read.
+#[derive(Debug, thiserror::Error)]
+enum ObjectError {
+    /// A list, say.
+    #[error("it is no object")]
+    Other,
+    /// It is another one.
+    #[error(transparent)]
+    Form(#[from] serde_json::Error),
 }
 
 /// Another user could choose an engine of their own for root, whose home may be theirs.

@@ -102,7 +102,7 @@ impl Named {
             host: without_password(&host),
             why: why.to_owned(),
         };
-        let url = Url::parse(&host).map_err(|why| wrong(&why))?;
+        let url = Url::parse(&host).map_err(|why| wrong(&why.to_string()))?;
         if self.asked && !matches!(&url, Url::Tcp { tls, .. } if *tls != Wish::No) {
             return Err(wrong("TLS files are for tcp:// and https:// alone"));
         }

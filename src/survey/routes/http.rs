@@ -7,6 +7,7 @@ use crate::deadline::Deadline;
 use crate::engine::api::address::Url;
 use crate::engine::api::dial::Address;
 use crate::survey::http::{Request, exchange};
+use crate::survey::mistake::RouteMistake;
 use crate::survey::told::Told;
 use hyper::http::uri::PathAndQuery;
 
@@ -36,20 +37,16 @@ pub struct Target {
 
 impl Target {
     /// Only `http://host[:port]/path`.
-    pub fn parse(url: &str) -> Result<Self, String> {
+    pub fn parse(url: &str) -> Result<Self, RouteMistake> {
         let Some(rest) = url.strip_prefix("http://") else {
-            return Err(
-                "url must begin with http://; there is no TLS here: put a forwarder that \
-                        speaks it on 127.0.0.1"
-                    .into(),
-            );
+            return Err(RouteMistake::NotHttp);
         };
         let (host, path) = match rest.find(['/', '?']) {
             Some(place) => rest.split_at(place),
             None => (rest, "/"),
         };
         if host.contains('@') {
-            return Err("url must not name a user; use secret_headers".into());
+            return Err(RouteMistake::User);
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]_".contains(c);
         let found = Url::parse(&format!("http://{host}"));
@@ -60,14 +57,14 @@ impl Target {
             true,
         ) = (found, host.chars().all(plain))
         else {
-            return Err(format!("url has no host of plain characters: {host:?}"));
+            return Err(RouteMistake::Host(host.to_owned()));
         };
         // A fragment is no part of what a server is asked for.
         let is_whole = path
             .parse()
             .is_ok_and(|target: PathAndQuery| target == path);
         if !is_whole || !path.starts_with('/') {
-            return Err("the path of url must be plain characters after a /".into());
+            return Err(RouteMistake::Path);
         }
         Ok(Self {
             address: Address::Tcp {
@@ -87,19 +84,19 @@ impl Target {
 
 /// Nothing in a request may change its framing, and no secret may stand in the
 /// file or leave this host in the clear.
-pub fn check(route: &HttpRoute, target: &Target) -> Result<(), String> {
+pub fn check(route: &HttpRoute, target: &Target) -> Result<(), RouteMistake> {
     if !route.secret_headers.is_empty() && !target.address.is_here() {
-        return Err(in_the_clear(&target.listed()));
+        return Err(RouteMistake::InTheClear(target.listed()));
     }
     let method = &route.method;
     if method.is_empty() || method.len() > 16 || !method.bytes().all(|b| b.is_ascii_uppercase()) {
-        return Err(format!("method {method:?} is none"));
+        return Err(RouteMistake::Method(method.clone()));
     }
     if route.expect.is_empty() {
-        return Err("expect lists no status".into());
+        return Err(RouteMistake::NoExpect);
     }
     if route.body.len() > MOST {
-        return Err(format!("body has more than {MOST} bytes"));
+        return Err(RouteMistake::Body { most: MOST });
     }
     for (name, value) in route.headers.iter().chain(&route.secret_headers) {
         let token = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
@@ -109,7 +106,7 @@ pub fn check(route: &HttpRoute, target: &Target) -> Result<(), String> {
             || framing.contains(&name.to_ascii_lowercase().as_str())
             || value.chars().any(char::is_control)
         {
-            return Err(format!("header {name:?} is none that may be set"));
+            return Err(RouteMistake::Header(name.clone()));
         }
     }
     let open = route.headers.keys().find(|name| {
@@ -117,16 +114,9 @@ pub fn check(route: &HttpRoute, target: &Target) -> Result<(), String> {
         SECRET.contains(&name.as_str())
     });
     match open {
-        Some(name) => Err(format!(
-            "the value of {name} is a secret: name its variable in secret_headers"
-        )),
+        Some(name) => Err(RouteMistake::OpenSecret(name.clone())),
         None => Ok(()),
     }
-}
-
-/// Why a secret is not sent there.
-pub fn in_the_clear(host: &str) -> String {
-    format!("a secret would go to {host} in the clear: put a forwarder on 127.0.0.1")
 }
 
 /// Sends the request, if it only asks or is permitted.
