@@ -4,7 +4,7 @@ use crate::engine::api::endpoint::Wanted;
 use crate::engine::api::tls::Files;
 use crate::engine::choice::Sought;
 use crate::engine::gate::GateChoice;
-use crate::image::source::Source;
+use crate::image::source::ImageSource;
 use crate::report::table::ColorChoice;
 use crate::report::verification::VerifyFormat;
 use clap::{Args, Parser, Subcommand};
@@ -178,7 +178,7 @@ pub enum Command {
 
 /// Where the image comes from.
 #[derive(Debug, Args)]
-pub struct ImageSource {
+pub struct ImageArgs {
     /// Dockerfile to build from [default: the one built into this tool].
     #[arg(long, value_name = "FILE", requires = "context")]
     pub file: Option<PathBuf>,
@@ -190,10 +190,10 @@ pub struct ImageSource {
     pub build_context: Vec<String>,
 }
 
-impl ImageSource {
+impl ImageArgs {
     /// The same for the image's side.
-    pub fn source(&self) -> Source {
-        Source {
+    pub fn source(&self) -> ImageSource {
+        ImageSource {
             files: self.file.clone().zip(self.context.clone()),
             bases: self.build_context.clone(),
         }
@@ -205,7 +205,7 @@ impl ImageSource {
 pub struct BuildArgs {
     /// Where the image comes from.
     #[command(flatten)]
-    pub source: ImageSource,
+    pub source: ImageArgs,
     /// Name and tag of the image.
     #[arg(long, default_value = crate::image::built_in::TAG)]
     pub tag: String,
@@ -344,7 +344,7 @@ pub struct RunArgs {
     pub packet: Option<PathBuf>,
     /// Where the image comes from.
     #[command(flatten)]
-    pub source: ImageSource,
+    pub source: ImageArgs,
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

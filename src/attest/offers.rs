@@ -22,7 +22,7 @@ use tki_evidence::venue::VenueRules;
 
 /// An engine on this host.
 #[derive(Clone, Debug, Serialize)]
-pub struct Offer {
+pub struct EngineOffer {
     /// Its name.
     pub engine: &'static str,
     /// It can be used.
@@ -62,7 +62,7 @@ impl Looking {
         &self,
         sought: &Sought,
         events: &mut dyn Listener,
-    ) -> Result<Vec<Offer>, Failure> {
+    ) -> Result<Vec<EngineOffer>, Failure> {
         let mut all = Vec::new();
         for kind in EngineKind::ALL {
             all.push(match self.describe(kind, sought, events) {
@@ -76,7 +76,11 @@ impl Looking {
     }
 
     /// The engine at an address, whichever it is: what is wrong with it is an error.
-    pub fn at_address(&self, sought: &Sought, events: &mut dyn Listener) -> Result<Offer, Failure> {
+    pub fn at_address(
+        &self,
+        sought: &Sought,
+        events: &mut dyn Listener,
+    ) -> Result<EngineOffer, Failure> {
         let mut first = None;
         for kind in EngineKind::WITH_ADDRESS {
             match self.describe(kind, sought, events) {
@@ -95,7 +99,7 @@ impl Looking {
         kind: EngineKind,
         sought: &Sought,
         events: &mut dyn Listener,
-    ) -> Result<Offer, Failure> {
+    ) -> Result<EngineOffer, Failure> {
         let sought = sought.of(kind);
         let connector = Connector::new(&sought, None);
         connector.settle()?;
@@ -114,7 +118,7 @@ impl Looking {
             (false, GateKind::Listener) => self.remembered(&facts, events),
         };
         let runtime = &facts.runtime;
-        Ok(Offer {
+        Ok(EngineOffer {
             engine: kind.name(),
             usable: true,
             reason: String::new(),
@@ -189,8 +193,8 @@ impl Looking {
     }
 }
 
-fn absent(kind: EngineKind, reason: String) -> Offer {
-    Offer {
+fn absent(kind: EngineKind, reason: String) -> EngineOffer {
+    EngineOffer {
         engine: kind.name(),
         usable: false,
         reason,

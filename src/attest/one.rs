@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::files::Folder;
 use crate::host::janitor::Janitor;
 use crate::host::venue::Proofs;
-use crate::image::source::Source;
+use crate::image::source::ImageSource;
 use crate::image::{Image, built_in};
 use crate::sandbox::profile::Profile;
 use crate::state::State;
@@ -42,7 +42,7 @@ pub struct Order {
     /// Limits of it that the user chose, by name.
     pub chosen: Vec<String>,
     /// Where the image comes from.
-    pub image: Source,
+    pub image: ImageSource,
     /// Also run the controls.
     pub controls: bool,
     /// The OCI runtime to use, if not the engine's own choice.
@@ -69,10 +69,10 @@ pub struct Attested {
 }
 
 /// What a run on one engine came to.
-pub type Outcome = Result<Attested, Failure>;
+pub type RunResult = Result<Attested, Failure>;
 
 /// Builds, launches, probes, writes and verifies.
-pub fn on_one(order: &Order, sought: &Sought, events: &mut dyn Listener) -> Outcome {
+pub fn on_one(order: &Order, sought: &Sought, events: &mut dyn Listener) -> RunResult {
     let deadline = Instant::now() + sought.timeout;
     let connector = Connector::new(sought, order.runtime.as_deref());
     connector.settle()?;
@@ -158,8 +158,8 @@ fn prepare(
 /// One engine after the other, each with what its run came to. An interrupt ends all of it,
 /// and not the run on this engine alone.
 pub fn on_each(
-    mut one: impl FnMut(EngineKind) -> Outcome,
-) -> Result<Vec<(EngineKind, Outcome)>, Failure> {
+    mut one: impl FnMut(EngineKind) -> RunResult,
+) -> Result<Vec<(EngineKind, RunResult)>, Failure> {
     let mut outcomes = Vec::new();
     for kind in EngineKind::ALL {
         match one(kind) {
@@ -172,7 +172,7 @@ pub fn on_each(
 
 /// The status of all of them. An engine that is not here is no failure; one that fails is,
 /// and nothing at all proves nothing.
-pub fn status_of_all(outcomes: &[(EngineKind, Outcome)]) -> Status {
+pub fn status_of_all(outcomes: &[(EngineKind, RunResult)]) -> Status {
     let broken = outcomes.iter().any(|(_, outcome)| {
         let absent = ["engine.unusable", "engine.unreachable", "engine.permission"];
         matches!(outcome, Err(failure) if !absent.contains(&failure.code))
@@ -197,7 +197,7 @@ pub fn status_of_all(outcomes: &[(EngineKind, Outcome)]) -> Status {
 mod tests {
     use super::*;
 
-    fn failed(code: &'static str) -> Outcome {
+    fn failed(code: &'static str) -> RunResult {
         Err(Failure::blocked(code, "x", "x"))
     }
 

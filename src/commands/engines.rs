@@ -1,6 +1,6 @@
 //! `tki-attest engines`.
 
-use crate::attest::offers::{Looking, Offer};
+use crate::attest::offers::{EngineOffer, Looking};
 use crate::cli::{Common, EnginesArgs, Format};
 use crate::commands::error::CommandError;
 use crate::commands::output;
@@ -37,7 +37,7 @@ pub fn execute(args: &EnginesArgs, common: Common) -> Result<Exit, Failure> {
     })
 }
 
-fn print(offers: &[Offer], format: Format, common: Common) -> Result<(), CommandError> {
+fn print(offers: &[EngineOffer], format: Format, common: Common) -> Result<(), CommandError> {
     match format {
         Format::Json => output::print_json(&offers),
         Format::Text => output::print(&list(offers, Paint::stdout(common.color))),

@@ -4,7 +4,7 @@ use crate::cli::{Common, Format, KeygenArgs};
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::trust::pair::Place;
+use crate::trust::pair::PairFiles;
 use crate::trust::{NAMESPACE, passphrase};
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ struct Made {
 
 /// Makes a key pair; never in the place of one that is there.
 pub fn execute(args: &KeygenArgs, common: Common) -> Result<Exit, Failure> {
-    let place = Place::free(&args.out)?;
+    let place = PairFiles::free(&args.out)?;
     let chosen = if args.no_passphrase {
         None
     } else {

@@ -1,7 +1,7 @@
 //! `tki-attest run`.
 
 use crate::attest::bundle;
-use crate::attest::one::{Attested, Order, Outcome, on_each, on_one, status_of_all};
+use crate::attest::one::{Attested, Order, RunResult, on_each, on_one, status_of_all};
 use crate::cli::{Common, Controls, Format, RunArgs, Venue};
 use crate::commands::error::CommandError;
 use crate::commands::output;
@@ -124,7 +124,7 @@ fn show(attested: &Attested, format: Format, common: Common) -> Result<(), Comma
 
 /// Probes × engines. An engine that is not here is named.
 fn show_all(
-    outcomes: &[(EngineKind, Outcome)],
+    outcomes: &[(EngineKind, RunResult)],
     format: Format,
     common: Common,
 ) -> Result<(), CommandError> {

@@ -12,7 +12,7 @@ use crate::packet::Why;
 use crate::packet::offer::Offer;
 use crate::report::survey as report;
 use crate::report::table::Paint;
-use crate::survey::context::Context;
+use crate::survey::conditions::Conditions;
 use crate::survey::inventory::{Scope, survey};
 use crate::survey::routes::{self, Permit};
 
@@ -36,7 +36,7 @@ pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
         };
     }
     let host = venue::observe_host();
-    let context = Context {
+    let conditions = Conditions {
         image: &image,
         rules: &rules,
         host: &host,
@@ -51,7 +51,7 @@ pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
         only_hosts: args.only_hosts,
         ssh_config: args.ssh_config.clone(),
     };
-    let found = survey(&scope, &context)?;
+    let found = survey(&scope, &conditions)?;
     let paint = Paint::stdout(common.color);
     print(args.format, common, &found, || {
         report::surfaces(&found, common.verbose, paint)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Where an image comes from.
 #[derive(Clone, Debug, Default)]
-pub struct Source {
+pub struct ImageSource {
     /// A Dockerfile and the directory that COPY takes files from, instead of those built
     /// into this tool.
     pub files: Option<(PathBuf, PathBuf)>,
@@ -48,7 +48,7 @@ impl From<SourceError> for Failure {
     }
 }
 
-impl Source {
+impl ImageSource {
     /// Builds the image under this tag.
     pub fn build(&self, tag: &str) -> Result<Image, SourceError> {
         let Some((file, folder)) = &self.files else {

@@ -1,6 +1,6 @@
 //! Engines side by side: what is here, and what the probes came to on each.
 
-use crate::attest::offers::Offer;
+use crate::attest::offers::EngineOffer;
 use crate::report::table::{Paint, column};
 use std::fmt::Write as _;
 use tki_evidence::evidence::{Evidence, Status};
@@ -8,7 +8,7 @@ use tki_evidence::venue::THIS_HOST;
 use tki_text::printable;
 
 /// A line per engine, and below it what it gives up.
-pub fn list(rows: &[Offer], paint: Paint) -> String {
+pub fn list(rows: &[EngineOffer], paint: Paint) -> String {
     let mut out = String::new();
     let heading = format!(
         "{} {} {} {} {} {} {} GATE",

@@ -21,8 +21,8 @@ use tki_evidence::described::names;
 /// The most bytes of an answer that is taken apart.
 const MOST: usize = 1 << 20;
 
-/// Seconds after which the container is nobody's, should it be left.
-const NOBODYS_AFTER: u64 = 60;
+/// Seconds after which `clean` may remove the container, should it be left.
+const REMOVABLE_AFTER: u64 = 60;
 
 /// What came of a create call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -290,7 +290,7 @@ fn create(client: &Client, run_id: &str, now: u64, image: &str, calls: &mut Vec<
         "Labels": {
             LABEL_RUN: run_id,
             LABEL_ROLE: "survey",
-            LABEL_DEADLINE: (now + NOBODYS_AFTER).to_string(),
+            LABEL_DEADLINE: (now + REMOVABLE_AFTER).to_string(),
         },
         "HostConfig": {
             "NetworkMode": "none",

@@ -11,7 +11,7 @@
 
 pub mod call;
 pub mod ci;
-pub mod context;
+pub mod conditions;
 pub mod docker;
 pub mod engine_api;
 pub mod error;

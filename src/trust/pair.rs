@@ -37,13 +37,13 @@ impl From<PairError> for Failure {
 
 /// The files of a pair.
 #[derive(Debug)]
-pub struct Place<'a> {
+pub struct PairFiles<'a> {
     private: &'a Path,
     /// The public key's file.
     pub public: PathBuf,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PairFiles<'a> {
     /// The private key's file, and `.pub` for the public one; both must be free.
     pub fn free(private: &'a Path) -> Result<Self, PairError> {
         let mut public = private.as_os_str().to_owned();

@@ -44,7 +44,7 @@ pub const CUTS: &[Cut] = &[
     cut("packet/write.rs", "crate::cli::Format"),
     // The choice of an engine, and a whole run, read the arguments themselves.
     cut("engine/choice.rs", "crate::cli::EngineArgs"),
-    cut("image/source.rs", "crate::cli::ImageSource"),
+    cut("image/source.rs", "crate::cli::ImageArgs"),
     cut("attest/one.rs", "crate::cli::RunArgs"),
     cut("attest/minimal.rs", "crate::cli::DeriveArgs"),
     cut("verify/brought.rs", "crate::cli::VerifyFlags"),

@@ -197,8 +197,8 @@ impl Listed {
         };
         // The zone may be any.
         const A_DAY: u64 = 24 * 3600;
-        let began = run.nobodys_after.saturating_sub(A_DAY);
-        let ended = told.nobodys_after.max(run.nobodys_after) + A_DAY;
+        let began = run.removable_after.saturating_sub(A_DAY);
+        let ended = told.removable_after.max(run.removable_after) + A_DAY;
         (began..=ended).contains(&made)
     }
 
@@ -212,7 +212,7 @@ impl Listed {
                 Err(_) => self.labels.get(LABEL_RUN).cloned().unwrap_or_default(),
             },
             state: "volume".into(),
-            deadline: run.as_ref().ok().map(|run| run.nobodys_after),
+            deadline: run.as_ref().ok().map(|run| run.removable_after),
             foreign: run.err(),
         }
     }
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_differs_is_somebody_elses() {
+    fn whatever_differs_is_not_ours() {
         type Change = fn(&mut Listed);
         let changes: [Change; 12] = [
             |v| v.name = "postgres-data".into(),

@@ -60,7 +60,7 @@ fn stored(container: &Listed) -> Option<Leftover> {
         id: container.id.clone(),
         run_id: run.id,
         state: container.state.clone(),
-        deadline: Some(run.nobodys_after),
+        deadline: Some(run.removable_after),
         foreign: None,
     })
 }

@@ -171,7 +171,7 @@ impl Session for PodmanSession<'_> {
         let is_gone = || monitor.as_ref().is_none_or(|monitor| monitor.is_gone());
         let removed = || {
             if let Some(monitor) = &monitor {
-                monitor.is_not_needed();
+                monitor.release();
             }
         };
         let ending = libpod::end(&self.place.raw, &id, is_gone, removed);

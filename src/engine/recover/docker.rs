@@ -55,7 +55,7 @@ impl Strays {
                 id: shim.id().to_owned(),
                 run_id: shim.bundle.run.id.clone(),
                 state: "unlisted".into(),
-                deadline: Some(shim.bundle.run.nobodys_after),
+                deadline: Some(shim.bundle.run.removable_after),
                 foreign: None,
             }));
             mounts = forgotten(docker, standing, &listed).await?;
@@ -64,7 +64,7 @@ impl Strays {
             id: mount.name.clone(),
             run_id: "unknown".into(),
             state: "only mounted".into(),
-            deadline: mount.nobodys_after(),
+            deadline: mount.removable_after(),
             foreign: None,
         }));
         let storage = Some(storage);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_looked_takes_nothing_away() {
+    fn what_was_never_looked_for_is_not_taken_away() {
         let strays = Strays::default();
         assert!(strays.unmount("ab").is_none());
         strays.end(&"ab".repeat(32));

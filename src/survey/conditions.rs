@@ -9,7 +9,7 @@ use tki_evidence::venue::{APPROVED, VenueRules};
 
 /// What every surface is surveyed with.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct Conditions<'a> {
     /// The image that a container is created from.
     pub image: &'a Image,
     /// What makes a venue implausible.
@@ -30,7 +30,7 @@ pub type Claim = Result<&'static str, Implausible>;
 #[error("{}", .0.join("; "))]
 pub struct Implausible(Vec<String>);
 
-impl Context<'_> {
+impl Conditions<'_> {
     /// The claim that a run could make here. A CI job claims to be one.
     pub fn claim(&self, facts: &VenueFacts, kernel: &str) -> Claim {
         let against = |claim| self.rules.against(claim, facts, kernel);
