@@ -113,7 +113,7 @@ pub fn compile(cargo: &str, workspace: &Path, target_dir: &Path) -> (Command, Pa
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
         // An empty name is no wrapper, whatever a configuration file names.
         .env("RUSTC_WRAPPER", "");
-    // The compiler that belongs to this cargo, and not one that somebody names.
+    // The compiler that belongs to this cargo, and not one that the user's variables name.
     let rustc = Path::new(cargo).with_file_name("rustc");
     if rustc.is_absolute() && rustc.exists() {
         command.env("RUSTC", rustc);

@@ -136,7 +136,7 @@ fn forget(state: &State, extent: Extent) -> Vec<Cleaned> {
     let left = match state.left() {
         Ok(left) => left,
         // A link or another user's directory is not looked into.
-        Err(why) => return vec![foreign(why)],
+        Err(why) => return vec![foreign(why.to_string())],
     };
     let one = |Left { path, foreign: why }: Left| {
         let shown = path.display();

@@ -161,7 +161,7 @@ pub enum Command {
                             --allow-writes does not name.\n\n\
                             Exits with 0 if something can be used, with 3 if nothing can.")]
     Survey(SurveyArgs),
-    /// Write what somebody else needs to run it: a packet, a workflow, manifests.
+    /// Write what another operator needs to run it: a packet, a workflow, manifests.
     #[command(
         after_help = "Example: tki-attest packet --for operator --out packet.md\n\n\
                             Nothing is run, and no engine is asked: it is complete for this \

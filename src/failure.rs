@@ -4,6 +4,20 @@
 
 use crate::exit::Exit;
 
+/// What a failure means to a command that could go on with something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// SIGINT or SIGTERM: the user means the whole command.
+    Interrupted,
+    /// This host cannot have that engine.
+    EngineUnusable,
+    /// Nobody answers where the engine should be, or not to this user.
+    EngineAbsent,
+    /// Something else, which only a person can judge.
+    #[default]
+    Other,
+}
+
 /// A failure ready to be shown to a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -11,6 +25,8 @@ pub struct Failure {
     pub exit: Exit,
     /// A stable, lower-case code such as `engine.unreachable`.
     pub code: &'static str,
+    /// What it means to a command; the code is for people and scripts.
+    pub cause: Cause,
     /// What happened and where.
     pub message: String,
     /// The exact next action.
@@ -42,6 +58,11 @@ impl Failure {
         )
     }
 
+    /// The same failure, with a cause that commands know.
+    pub fn because(self, cause: Cause) -> Self {
+        Self { cause, ..self }
+    }
+
     /// A failure with an explicit exit code.
     pub fn new(
         exit: Exit,
@@ -52,6 +73,7 @@ impl Failure {
         Self {
             exit,
             code,
+            cause: Cause::Other,
             message: message.into(),
             next: next.into(),
         }

@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use tki_evidence::strict;
+use tki_evidence::strict::{self, StrictError};
 use tki_text::printable;
 
 /// The value of `schema`.
@@ -109,6 +109,47 @@ impl Entry {
     }
 }
 
+/// Why nothing is known of runs before, or of what they have left.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// The file is not believed.
+    #[error("{} is ignored: {why}", .path.display())]
+    Ignored {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: Ignored,
+    },
+    /// The directory cannot be read.
+    #[error("{}: {error}", .path.display())]
+    Folder {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Why a file of state is ignored.
+#[derive(Debug, thiserror::Error)]
+pub enum Ignored {
+    /// It cannot be read, or others could have written it.
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+    /// It has another form.
+    #[error(transparent)]
+    Malformed(#[from] StrictError),
+    /// Another version wrote it.
+    #[error("schema is {0:?}, expected {SCHEMA:?}")]
+    Schema(String),
+    /// It has more than is ever written.
+    #[error("it has more than {MOST_ENTRIES} entries")]
+    TooMany,
+    /// It says what is never written.
+    #[error("an entry is not as this tool writes it")]
+    Entry,
+}
+
 /// The directory for state, which need not be there.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -149,7 +190,7 @@ impl State {
 
     /// What an engine said when it refused. Whatever is later than `now` is not believed. The
     /// error says why the file is ignored.
-    pub fn refusal(&self, by: &Key, now: u64) -> Result<Option<Refusal>, String> {
+    pub fn refusal(&self, by: &Key, now: u64) -> Result<Option<Refusal>, StateError> {
         let found = self.read()?;
         let found = found.iter().find(|entry| entry.by == *by);
         let refusal = found.and_then(Entry::refusal);
@@ -188,8 +229,11 @@ impl State {
 
     /// The files here that a run has left: the one with what is remembered, and those of a
     /// run that was killed while it wrote.
-    pub fn left(&self) -> Result<Vec<Left>, String> {
-        let at = |error: io::Error| format!("{}: {error}", self.parent.join(FOLDER).display());
+    pub fn left(&self) -> Result<Vec<Left>, StateError> {
+        let at = |error| StateError::Folder {
+            path: self.parent.join(FOLDER),
+            error,
+        };
         let Some((_, folder)) = self.open().map_err(at)? else {
             return Ok(Vec::new());
         };
@@ -243,12 +287,13 @@ impl State {
         Ok(Some((parent, folder)))
     }
 
-    fn read(&self) -> Result<Vec<Entry>, String> {
-        let path = self.path();
-        let ignored = |why: &str| format!("{} is ignored: {why}", path.display());
-        let text = self.text().map_err(|error| ignored(&error.to_string()))?;
-        text.map_or(Ok(Vec::new()), |text| parse(&text))
-            .map_err(|why| ignored(&why))
+    fn read(&self) -> Result<Vec<Entry>, StateError> {
+        let text = self.text().map_err(Ignored::Unreadable);
+        let entries = text.and_then(|text| text.map_or(Ok(Vec::new()), |text| parse(&text)));
+        entries.map_err(|why| StateError::Ignored {
+            path: self.path(),
+            why,
+        })
     }
 
     fn text(&self) -> io::Result<Option<Vec<u8>>> {
@@ -303,17 +348,16 @@ fn must_be_guarded(found: &Stat, what: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
-    let written: Written = strict::parse_as(text).map_err(|error| error.to_string())?;
+fn parse(text: &[u8]) -> Result<Vec<Entry>, Ignored> {
+    let written: Written = strict::parse_as(text)?;
     if written.schema != SCHEMA {
-        let schema = printable(&written.schema, 60);
-        return Err(format!("schema is {schema:?}, expected {SCHEMA:?}"));
+        return Err(Ignored::Schema(printable(&written.schema, 60)));
     }
     if written.refused.len() > MOST_ENTRIES {
-        return Err(format!("it has more than {MOST_ENTRIES} entries"));
+        return Err(Ignored::TooMany);
     }
     if written.refused.iter().any(|one| one.refusal().is_none()) {
-        return Err("an entry is not as this tool writes it".into());
+        return Err(Ignored::Entry);
     }
     Ok(written.refused)
 }

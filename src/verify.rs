@@ -10,8 +10,8 @@ pub mod brought;
 pub mod own;
 
 pub use tki_verify::{
-    Assurance, Bundle, Decision, ImageDigests, Inputs, Known, Outcome, Step, Verification,
-    VerifyError, artifacts, checks, inputs, many, pipeline, verify,
+    Assurance, Bundle, Decision, ImageDigests, Inputs, Known, Outcome, Step, StepCode,
+    Verification, VerifyError, artifacts, checks, inputs, many, pipeline, verify,
 };
 
 /// What one bundle came to.

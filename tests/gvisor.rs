@@ -4,7 +4,7 @@
 use crate::common::bundle::write_restamped;
 use crate::common::podman::{podman, whole_podman};
 use crate::common::private_engine::{PrivateEngine, write_program};
-use crate::common::somebody::Somebody;
+use crate::common::user::OtherUser;
 use crate::common::{attest, eventually, evidence_in, isolated, need, read_json, run, verify};
 use serde_json::{Value, json};
 use std::fs;
@@ -375,7 +375,7 @@ fn a_profile_that_the_runtime_ignores_is_named_as_the_cause() {
 }
 
 #[test]
-fn limits_that_somebody_wrote_win() {
+fn limits_in_a_file_win() {
     let engine = engine();
     let out = tempfile::tempdir().unwrap();
     let file = out.path().join("limits.toml");
@@ -487,19 +487,19 @@ fn what_only_the_sentry_proves_is_unproven_elsewhere() {
 #[test]
 fn another_user_sees_the_sentry_but_not_its_namespaces() {
     let engine = engine();
-    let somebody = Somebody::new();
+    let user = OtherUser::new();
     let open = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     open(engine.socket().parent().unwrap(), 0o711);
     open(&engine.socket(), 0o666);
-    let mut command = somebody.command(&somebody.path("tki-attest"));
+    let mut command = user.command(&user.path("tki-attest"));
     command
         .args(["run", "--gate", "off", "--out"])
-        .arg(somebody.path("out"));
+        .arg(user.path("out"));
     let said = run(command.args(on(&engine, FILTERED.0, &[])));
     assert_eq!(said.status, 1, "{said:?}");
-    let path = evidence_in(&somebody.path("out"));
+    let path = evidence_in(&user.path("out"));
     let evidence = read_json(&path);
     is_gvisor(&evidence);
     assert_eq!(evidence["raw"]["sentry"]["executable"], "");

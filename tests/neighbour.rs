@@ -2,7 +2,7 @@
 //! engines, and how it ends.
 
 use crate::common::podman::shared_podman;
-use crate::common::somebody::Somebody;
+use crate::common::user::OtherUser;
 use crate::common::{lacking, need, run, tool, whole_engine};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -221,9 +221,9 @@ fn it_furnishes_what_controls_show_on_docker() {
 #[test]
 fn it_furnishes_the_same_for_a_user_who_is_not_root() {
     let _podman = shared_podman();
-    let somebody = Somebody::new();
+    let user = OtherUser::new();
     let program = || {
-        let mut command = somebody.command(Path::new("podman"));
+        let mut command = user.command(Path::new("podman"));
         command.args(["--runtime", "runc"]);
         command
     };
@@ -237,12 +237,12 @@ fn it_furnishes_the_same_for_a_user_who_is_not_root() {
         ));
         return;
     }
-    let mut build = somebody.command(&somebody.path("tki-attest"));
-    let archive = somebody.path("out/image.tar");
+    let mut build = user.command(&user.path("tki-attest"));
+    let archive = user.path("out/image.tar");
     build.args(["build", "--archive"]).arg(&archive);
     run(&mut build).succeeded();
     run(program().args(["load", "-q", "-i"]).arg(&archive)).succeeded();
-    let context = somebody.path("context");
+    let context = user.path("context");
     fs::create_dir(&context).unwrap();
     {
         let bench = Bench::new(&program, &context);

@@ -177,7 +177,7 @@ fn a_service_that_runs_is_used_and_left_alone() {
             &["--engine", "podman"],
             &[("XDG_RUNTIME_DIR", link.path().to_str().unwrap())],
         ),
-        // Whoever gives an address need not say whose it is.
+        // With an address, the engine's name is not needed.
         (&["--host", &host], &[]),
         (&[], &[("DOCKER_HOST", &host)]),
     ];
@@ -273,7 +273,7 @@ fn where_crun_cannot_run_runc_is_used_and_it_is_said() {
     assert_eq!(evidence["runtime"]["oci_runtime"], "runc");
     let quiet = attest(out.path(), &["--venue", "dev", "--engine", "podman", "-q"]);
     assert_eq!((quiet.status, quiet.stderr.as_str()), (0, ""));
-    // Whoever asks for it all the same hears what it says.
+    // A user who asks for it all the same hears what it says.
     let other = tempfile::tempdir().unwrap();
     let arguments = ["--venue", "dev", "--engine", "podman", "--runtime", "crun"];
     let said = attest(other.path(), &arguments);

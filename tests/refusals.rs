@@ -443,7 +443,7 @@ fn list<'a>(value: &'a mut Value, pointer: &str) -> &'a mut Vec<Value> {
     value.pointer_mut(pointer).unwrap().as_array_mut().unwrap()
 }
 
-/// What somebody who changes artifacts would correct in the evidence.
+/// What a forger who changes artifacts would correct in the evidence.
 fn relist(copy: &Copy) {
     let folder = copy.folder.path().to_owned();
     edit(&copy.path, |value| {
@@ -455,7 +455,7 @@ fn relist(copy: &Copy) {
     });
 }
 
-/// Signs as somebody would who does not care whether the evidence is true.
+/// Signs as a forger would who does not care whether the evidence is true.
 fn sign(copy: &Copy, key: &str) {
     let bytes = fs::read(&copy.path).unwrap();
     let evidence = serde_json::from_slice(&bytes).unwrap();

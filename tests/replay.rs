@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tki_attest::attest::bundle::Bundle;
+use tki_attest::attest::error::AttestError;
 use tki_attest::attest::memory::Memory;
 use tki_attest::attest::run::{Plan, attest};
 use tki_attest::engine::Engine;
@@ -33,7 +34,7 @@ use tki_attest::sandbox::seccomp::Seccomp;
 use tki_evidence::evidence::{ControlResult, Evidence, Status};
 
 /// A run over the recording, with this twist.
-fn played(recording: &Arc<Recording>, controls: bool) -> Result<Bundle, Failure> {
+fn played(recording: &Arc<Recording>, controls: bool) -> Result<Bundle, AttestError> {
     let image = built_in::image().unwrap();
     let profile = Profile {
         seccomp: Seccomp::resolve("deny-by-default").unwrap(),
@@ -69,7 +70,7 @@ fn played(recording: &Arc<Recording>, controls: bool) -> Result<Bundle, Failure>
 fn refused(twist: Twist) -> (Failure, Arc<Recording>) {
     let recording = Recording::with(twist);
     match played(&recording, true) {
-        Err(failure) => (failure, recording),
+        Err(error) => (error.into(), recording),
         Ok(bundle) => panic!("it went through: {:?}", bundle.evidence().status),
     }
 }
@@ -315,7 +316,7 @@ fn what_was_played_is_written_and_verified() {
     let checked = std::cell::Cell::new(false);
     let written = bundle.write(&out, None, |bytes, beside: &Path| {
         checked.set(!bytes.is_empty() && beside.is_dir());
-        Ok(())
+        Ok::<_, Failure>(())
     });
     let written = written.unwrap();
     assert!(checked.get());

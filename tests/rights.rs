@@ -2,8 +2,8 @@
 //! engine's socket, and what is left of a run that is killed.
 
 use crate::common::proxy::{Proxy, Reaction};
-use crate::common::somebody::Somebody;
 use crate::common::traces::Before;
+use crate::common::user::OtherUser;
 use crate::common::{
     ENGINE_SOCKET, applicable, attest, docker, evidence_in, isolated, need, read_json, run, said,
     tool, verify, whole_engine,
@@ -20,7 +20,7 @@ fn others() -> String {
     format!("{volumes}\n{networks}")
 }
 
-/// A volume and a network of somebody's; gone when dropped.
+/// A volume and a network of another party's; gone when dropped.
 struct Bystanders {
     name: String,
 }
@@ -48,22 +48,22 @@ impl Drop for Bystanders {
 #[test]
 fn a_user_of_the_docker_group_attests_with_every_control() {
     let _engine = whole_engine();
-    let somebody = Somebody::new();
+    let user = OtherUser::new();
     need(
         "passwd",
-        Command::new("usermod").args(["-aG", "docker", somebody.name()]),
+        Command::new("usermod").args(["-aG", "docker", user.name()]),
     )
     .succeeded();
     let bystanders = Bystanders::new();
     let (before, held) = (Before::look(), others());
-    let (copy, out) = (somebody.path("tki-attest"), somebody.path("out"));
+    let (copy, out) = (user.path("tki-attest"), user.path("out"));
     let line = format!(
         "{} run --venue vps --engine docker --out {}",
         copy.display(),
         out.display()
     );
     let mut su = isolated(Path::new("su"));
-    let said = run(su.args(["-", somebody.name(), "-s", "/bin/sh", "-c", &line]));
+    let said = run(su.args(["-", user.name(), "-s", "/bin/sh", "-c", &line]));
     said.succeeded();
     let path = evidence_in(&out);
     let evidence = read_json(&path);

@@ -259,7 +259,7 @@ fn clean_removes_what_is_remembered_and_nothing_else() {
     };
     let (file, shown) = (place.file(), place.file().display().to_string());
     let foreign = file.with_file_name("notes");
-    fs::write(&foreign, "somebody's").unwrap();
+    fs::write(&foreign, "foreign").unwrap();
     let planned = clean(&["--dry-run"]);
     assert!(planned.contains(&format!("would remove  state {shown}")));
     assert!(file.exists());

@@ -1,4 +1,4 @@
-//! Evidence against whoever edits it: no single edit is accepted, and what new stamps and
+//! Evidence against a party that edits it: no single edit is accepted, and what new stamps and
 //! digests can still hide is told.
 
 /// The files beside the evidence.

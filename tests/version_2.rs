@@ -29,7 +29,7 @@ for try in ${TRIES:-1 2 3}; do
 done
 echo "exit of $out: $code"
 END
-# A group, its directories, and a way to be there, for somebody who is not root.
+# A group, its directories, and a way to be there, for a user who is not root.
 mkdir theirs theirs/shell
 echo '+cpu +memory +pids' > theirs/cgroup.subtree_control
 for file in theirs theirs/cgroup.procs theirs/shell theirs/shell/cgroup.procs; do
@@ -47,14 +47,14 @@ RUNS
 echo "left: $(find /sys/fs/cgroup /run /tmp -maxdepth 3 -name 'tki-attest-*' | wc -l)"
 "#;
 
-/// As root on both engines without a daemon, and as somebody who was given a group.
+/// As root on both engines without a daemon, and as a user who was given a group.
 const WITHOUT_A_DAEMON: &str = r#"
 sh /attest /tmp/root tki-attest run --engine embedded --controls CONTROLS
 sh /attest /tmp/bwrap tki-attest run --engine bwrap --controls none
 sh /as-somebody sh /attest /tmp/user tki-attest run --engine embedded --controls none
 "#;
 
-/// On Podman as it comes, which uses crun here, with runc, and as somebody with ranges of
+/// On Podman as it comes, which uses crun here, with runc, and as a user with ranges of
 /// ids. Podman looks for its programs in this place. The kernel could load the module that makes
 /// pairs of interfaces, and has not: the network control does without.
 const ON_PODMAN: &str = r#"

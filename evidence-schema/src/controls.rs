@@ -193,7 +193,7 @@ pub const CONTROLS: &[Control] = &[
         layers: &["mount"],
         relaxations: &[Relaxation::CoveredText],
         must_flip: &["XP-FS-REALPROC"],
-        // Bound by somebody who is not root, the null device cannot be opened.
+        // Bound by a user who is not root, the null device cannot be opened.
         blinds: &["XP-NS-IPC"],
         ..PLAIN
     },

@@ -90,6 +90,8 @@ pub mod stamp;
 #[cfg(feature = "judge")]
 pub mod statement;
 #[cfg(feature = "judge")]
+pub mod step_code;
+#[cfg(feature = "judge")]
 pub mod strict;
 #[cfg(feature = "judge")]
 pub mod time;

@@ -2,7 +2,7 @@
 //! other and to nowhere else, with an address reserved for documentation and a route to
 //! everywhere. It goes with its network namespace. Where the kernel would have to load a
 //! module for the pair, which would stay, `lo` gets the address and the route. Here are the requests to the kernel, in netlink, and the
-//! order in which they are made; whoever stands in the namespace exchanges them.
+//! order in which they are made; the process in the namespace exchanges them.
 
 use alloc::vec;
 use alloc::vec::Vec;

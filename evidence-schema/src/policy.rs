@@ -5,6 +5,7 @@
 use crate::catalogue;
 use crate::controls;
 use crate::request::is_hex_of_32_bytes;
+use crate::step_code::StepCode;
 use crate::time;
 use crate::venue::{self, VenueRule, VenueRules};
 use crate::verification::Assurance;
@@ -79,7 +80,7 @@ pub struct Policy {
 pub enum Gate {
     /// The prober's own lock is enough.
     Inspector,
-    /// Whoever launches the container.
+    /// The party that launches the container.
     Launcher,
 }
 
@@ -121,14 +122,14 @@ pub struct Weaker {
 }
 
 /// Steps whose BLOCKED a policy can let pass.
-pub const WAIVABLE: &[&str] = &[
-    "EV-CONTROLS",
-    "EV-IMAGE",
-    "EV-INVENTORY",
-    "EV-MATRIX",
-    "EV-STATUS",
-    "EV-VENUE",
-    "EV-WITNESSES",
+pub const WAIVABLE: &[StepCode] = &[
+    StepCode::Controls,
+    StepCode::Image,
+    StepCode::Inventory,
+    StepCode::Matrix,
+    StepCode::Status,
+    StepCode::Venue,
+    StepCode::Witnesses,
 ];
 
 /// Why a policy cannot be used.
@@ -173,7 +174,7 @@ impl Policy {
             &|name| name == "all" || controls::find(name).is_some(),
         )?;
         all_known("weaker.steps", self.weaker.steps.iter(), &|name| {
-            WAIVABLE.contains(&name)
+            StepCode::find(name).is_some_and(|code| WAIVABLE.contains(&code))
         })?;
         all_known("venues", self.venues.iter(), &|name| {
             crate::request::VENUES.contains(&name)

@@ -185,7 +185,7 @@ impl Action {
         )
     }
 
-    /// The call does not happen, and whoever makes it is told so: an errno of 0 says that
+    /// The call does not happen, and its caller is told so: an errno of 0 says that
     /// all went well, and the kernel has none beyond 4095.
     fn denies(self, number: Option<u32>, name: Option<&str>) -> bool {
         let is_one = |number: u32| (1..=MAX_ERRNO).contains(&number);

@@ -1,4 +1,4 @@
-//! The sandbox's settings in one form, whoever states them: what we asked for
+//! The sandbox's settings in one form, whichever party states them: what we asked for
 //! (`declared`) and what the engine says it set (`configured`).
 
 use alloc::borrow::ToOwned;

@@ -170,14 +170,14 @@ fn invariants(texts: &Texts) -> [(&'static str, Option<bool>); 8] {
     ]
 }
 
-/// Observations by probe. Whoever asks for one probe after the other in the order
+/// Observations by probe. A caller that asks for one probe after the other in the order
 /// of the challenge, which names each once, finds them without a search.
 #[derive(Debug)]
 pub struct ByProbe<'a> {
     observations: &'a [Arc<ProbeObservation>],
     /// In the order of the challenge.
     runs: &'a [(usize, Range<usize>)],
-    /// The first run of each probe, once somebody asks in another order.
+    /// The first run of each probe, once a caller asks in another order.
     first: Option<BTreeMap<&'a str, usize>>,
     next: usize,
 }

@@ -2,6 +2,7 @@
 //! The document that `verify --format json` prints and `--verification` writes.
 
 use crate::evidence::MatrixRow;
+use crate::step_code::StepCode;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::Serialize;
@@ -31,7 +32,8 @@ pub enum Outcome {
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 pub struct Step {
     /// Its stable code.
-    pub code: &'static str,
+    #[cfg_attr(feature = "std", schemars(with = "&'static str"))]
+    pub code: StepCode,
     /// How it ended.
     pub outcome: Outcome,
     /// What it looked for.
@@ -74,7 +76,7 @@ impl Decision {
 #[cfg_attr(feature = "std", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Assurance {
-    /// Consistent, but whoever can write the file could have made it.
+    /// Consistent, but a party that can write the file could have made it.
     SelfReported,
     /// Signed by as many listed, currently valid keys as are demanded.
     Signed,
@@ -170,48 +172,48 @@ pub struct Verification {
 
 /// Steps without which nothing is accepted: each was done and found good, or a policy let
 /// it pass.
-pub const NEEDED: &[&str] = &[
-    "EV-FORM",
-    "EV-VERSION",
-    "EV-STAMP",
-    "EV-TIME",
-    "EV-AGE",
-    "EV-IMAGE",
-    "EV-SECCOMP",
-    "EV-SANDBOX",
-    "EV-TEXTS",
-    "EV-WITNESSES",
-    "EV-INVENTORY",
-    "EV-PROBES",
-    "EV-DERIVED",
-    "EV-VERDICT",
-    "EV-STATUS",
-    "EV-MATRIX",
-    "EV-VENUE",
-    "EV-ASSURANCE",
+pub const NEEDED: &[StepCode] = &[
+    StepCode::Form,
+    StepCode::Version,
+    StepCode::Stamp,
+    StepCode::Time,
+    StepCode::Age,
+    StepCode::Image,
+    StepCode::Seccomp,
+    StepCode::Sandbox,
+    StepCode::Texts,
+    StepCode::Witnesses,
+    StepCode::Inventory,
+    StepCode::Probes,
+    StepCode::Derived,
+    StepCode::Verdict,
+    StepCode::Status,
+    StepCode::Matrix,
+    StepCode::Venue,
+    StepCode::Assurance,
 ];
 
 /// Steps that may stay `not checked`; docs/trust.md says why each may.
-pub const MAY_STAY: &[&str] = &[
-    "EV-CLOCK",
-    "EV-ENVELOPE",
-    "EV-SIGNATURE",
-    "EV-TYPES",
-    "EV-SUBJECTS",
-    "EV-BYTES",
-    "EV-ARTIFACTS",
-    "EV-TRANSCRIPT",
-    "EV-REQUEST",
-    "EV-CONTAINER",
-    "EV-OUTSIDE",
-    "EV-STATEMENT",
-    "EV-CONTROLS",
-    "EV-POLICY",
+pub const MAY_STAY: &[StepCode] = &[
+    StepCode::Clock,
+    StepCode::Envelope,
+    StepCode::Signature,
+    StepCode::Types,
+    StepCode::Subjects,
+    StepCode::Bytes,
+    StepCode::Artifacts,
+    StepCode::Transcript,
+    StepCode::Request,
+    StepCode::Container,
+    StepCode::Outside,
+    StepCode::Statement,
+    StepCode::Controls,
+    StepCode::Policy,
 ];
 
 /// The worst outcome decides, and nothing is accepted that was not checked.
 pub fn decide(steps: &[Step]) -> Decision {
-    let done = |code: &&str| {
+    let done = |code: &StepCode| {
         let mut own = steps.iter().filter(|step| step.code == *code).peekable();
         let good = |step: &Step| matches!(step.outcome, Outcome::Ok | Outcome::Waived);
         own.peek().is_some() && own.all(good)
@@ -231,7 +233,7 @@ mod tests {
     use alloc::format;
     use alloc::vec;
 
-    fn step(code: &'static str, outcome: Outcome) -> Step {
+    fn step(code: StepCode, outcome: Outcome) -> Step {
         Step {
             code,
             outcome,
@@ -243,7 +245,7 @@ mod tests {
     }
 
     fn good() -> Vec<Step> {
-        NEEDED.iter().map(|code| step(code, Outcome::Ok)).collect()
+        NEEDED.iter().map(|code| step(*code, Outcome::Ok)).collect()
     }
 
     #[test]
@@ -255,7 +257,7 @@ mod tests {
             (Outcome::Blocked, Decision::B4PrimeBlocked),
             (Outcome::False, Decision::B4PrimeRejected),
         ] {
-            let steps = [good(), vec![step("EV-POLICY", outcome)]].concat();
+            let steps = [good(), vec![step(StepCode::Policy, outcome)]].concat();
             assert_eq!(decide(&steps), wanted, "{outcome:?}");
         }
     }

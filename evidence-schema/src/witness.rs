@@ -202,7 +202,7 @@ fn mapped(id: &str, map: &str) -> String {
     found.unwrap_or_else(|| id.to_owned())
 }
 
-/// Facts of a `/proc/PID/status`, whoever read it.
+/// Facts of a `/proc/PID/status`, whichever process read it.
 fn from_status(status: &str, uid_map: &str, gid_map: &str) -> Vec<NamedFact> {
     let mut out = Vec::new();
     let effective = |name: &str| {

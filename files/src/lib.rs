@@ -28,7 +28,7 @@ pub fn read_beside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a file of at most `most` bytes; gives its owner too. Asking for the owner by the path
-/// would tell that of another file, if somebody exchanges them.
+/// would tell that of another file, if another process exchanges them.
 pub fn read_owned(path: &Path, most: u64) -> io::Result<(Vec<u8>, u32)> {
     let file = open(path, OFlags::empty())?;
     let metadata = must_be_regular(&file)?;
@@ -41,7 +41,7 @@ fn read(path: &Path, most: u64, flags: OFlags) -> io::Result<Vec<u8>> {
 }
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    // Not even opening may wait for somebody else, as it does for a pipe.
+    // Not even opening may wait for another process, as it does for a pipe.
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }

@@ -66,7 +66,7 @@ impl Image {
         let manifest = manifest::manifest(config_entry, layers.clone());
         let manifest_entry = Descriptor::of(manifest::MANIFEST, &manifest);
         let manifest_hex = store(manifest);
-        // Whoever made the parts has hashed these.
+        // The maker of the parts has hashed these.
         for (layer, blob) in layers.iter().zip(blobs) {
             files.insert(layer.blob_path(), blob);
         }

@@ -1,5 +1,5 @@
 //! A file tree as one tar in a gzip file, the same bytes every time. The tar is stored in
-//! there and not compressed: no digest depends on how somebody compresses, and every run
+//! there and not compressed: no digest depends on how a tool compresses, and every run
 //! builds the image. A plain tar would be compressed by tools that copy the image, and
 //! have another digest from then on.
 

@@ -1,4 +1,4 @@
-//! An OCI layout that somebody else may have written: nothing in it is
+//! An OCI layout that another tool may have written: nothing in it is
 //! believed that can be computed again, and nothing in it can make the reader
 //! use more memory or time than the limits below allow.
 

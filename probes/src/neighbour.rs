@@ -93,7 +93,7 @@ fn make_interface() -> core::result::Result<(), Failed> {
     })
 }
 
-/// A socket that leads nowhere, with a name and no file, which whoever is in this network
+/// A socket that leads nowhere, with a name and no file, which every process in this network
 /// namespace sees. It stays open for as long as the neighbour is there.
 fn make_unix_socket(name: &str) -> Result<()> {
     const AF_UNIX: usize = 1;
@@ -102,7 +102,7 @@ fn make_unix_socket(name: &str) -> Result<()> {
     sys::bind(fd, &sys::abstract_address(name)).map(drop)
 }
 
-/// Opens a directory's mode. One that is open already may be somebody else's, whose mode
+/// Opens a directory's mode. One that is open already may be another process's, whose mode
 /// this user cannot change.
 fn open_to_everybody(folder: &CStr) -> Result<()> {
     const OPEN: u32 = 0o777;

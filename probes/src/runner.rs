@@ -160,7 +160,7 @@ fn child(shift: Shift, writer: i32) -> ! {
 /// read at once stops both, and most children have ended before. What they say
 /// meanwhile waits in the pipe; one that fills it waits for this long.
 ///
-/// One that uses up the container's memory is listened to from the start. Whoever wakes
+/// One that uses up the container's memory is listened to from the start. A reader that wakes
 /// up beside it finds its own code gone from memory and wants it back, of which there is
 /// none; and while the kernel takes away what the one that it has killed had, it does not
 /// see that one any more, and kills the next: process 1.

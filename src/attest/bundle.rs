@@ -1,10 +1,10 @@
 //! What was recorded → evidence and artifacts, derived, stamped, written whole.
 
 use crate::attest::controls::ControlOutcome;
+use crate::attest::error::AttestError;
 use crate::attest::job::Outcome;
 use crate::attest::neighbour::Known;
 use crate::clock;
-use crate::failure::Failure;
 use crate::files::{self, Folder, Stage};
 use crate::host::outside::View;
 use crate::sandbox::seccomp::Seccomp;
@@ -86,7 +86,7 @@ pub struct Bundle {
 }
 
 /// Makes the envelope of new evidence: its file's name, its bytes, what it says.
-pub type Sign<'a> = dyn Fn(&str, &[u8], &Evidence) -> Result<Vec<u8>, Failure> + 'a;
+pub type Sign<'a, E> = dyn Fn(&str, &[u8], &Evidence) -> Result<Vec<u8>, E> + 'a;
 
 /// A bundle on disk.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Bundle {
         let heard = &recorded.outcome.heard;
         let elapsed_us = heard.elapsed_us;
         let mut artifacts = raw_artifacts(&recorded);
-        let (outside, view) = match recorded.outcome.outside.clone() {
+        let (outside, view) = match &recorded.outcome.outside {
             Ok(view) => {
                 let source = view.source().into();
                 let witness = Witness {
@@ -117,12 +117,12 @@ impl Bundle {
                     source,
                     facts: Vec::new(),
                 };
-                (witness, view)
+                (witness, view.clone())
             }
             Err(why) => (
                 Witness {
                     available: false,
-                    source: why,
+                    source: why.to_string(),
                     facts: Vec::new(),
                 },
                 View::First(OutsideFacts::default()),
@@ -260,13 +260,13 @@ impl Bundle {
     /// Writes evidence, artifacts and envelope under the first free name.
     /// `check` sees the finished bytes, with the artifacts beside them, before
     /// either has a name; its error means that nothing is written.
-    pub fn write(
+    pub fn write<E: From<AttestError>>(
         self,
         folder: &Folder,
-        sign: Option<&Sign>,
-        check: impl Fn(&[u8], &Path) -> Result<(), Failure>,
-    ) -> Result<Written, Failure> {
-        let failed = |error: io::Error| unwritable(folder.path(), &error);
+        sign: Option<&Sign<E>>,
+        check: impl Fn(&[u8], &Path) -> Result<(), E>,
+    ) -> Result<Written, E> {
+        let failed = |error| E::from(unwritable(folder.path(), error));
         let staging = Stage::new(folder, ".tki-attest-").map_err(failed)?;
         for number in 1..10_000u32 {
             let stem = match number {
@@ -293,16 +293,12 @@ impl Bundle {
                 evidence,
             });
         }
-        Err(Failure::usage(
-            "out.full",
-            format!("{}: every name for today is taken", folder.path().display()),
-            "give another --out",
-        ))
+        let folder = folder.path().to_owned();
+        Err(AttestError::Full { folder }.into())
     }
 
     /// The evidence under a name, with its stamp.
-    fn stamped(&self, stem: &str) -> Result<(Evidence, Vec<u8>), Failure> {
-        let broken = |why: String| Failure::internal("evidence.stamp", why);
+    fn stamped(&self, stem: &str) -> Result<(Evidence, Vec<u8>), AttestError> {
         let mut evidence = self.evidence.clone();
         let probes = evidence
             .probes
@@ -326,21 +322,20 @@ impl Bundle {
             .collect();
         // The stamp is of what is said, not of how it is laid out.
         let compact = serde_json::to_vec(&evidence).unwrap_or_default();
-        evidence.evidence_sha256 =
-            stamp::stamp(&compact).map_err(|error| broken(error.to_string()))?;
+        evidence.evidence_sha256 = stamp::stamp(&compact).map_err(AttestError::Stamp)?;
         let bytes = pretty(&evidence);
         Ok((evidence, bytes))
     }
 
     /// Evidence and artifacts in a directory of their own, checked and on their
     /// device. The device takes as long as the stamp and the check.
-    fn stage(
+    fn stage<E: From<AttestError>>(
         &self,
         room: &Folder,
         stem: &str,
-        failed: impl Fn(io::Error) -> Failure,
-        check: impl Fn(&[u8], &Path) -> Result<(), Failure>,
-    ) -> Result<(Evidence, Vec<u8>), Failure> {
+        failed: impl Fn(io::Error) -> E,
+        check: impl Fn(&[u8], &Path) -> Result<(), E>,
+    ) -> Result<(Evidence, Vec<u8>), E> {
         let folder = room.make(stem).map_err(&failed)?;
         let mut artifacts = Vec::new();
         for (name, bytes) in &self.artifacts {
@@ -357,7 +352,7 @@ impl Bundle {
             let json = room.write(EVIDENCE, &bytes, files::READABLE);
             let json = json.map_err(&failed)?;
             let second = scope.spawn(move || json.sync_all());
-            // By descriptor: what is checked is what was written, whoever owns the names.
+            // By descriptor: what is checked is what was written, whichever user owns the names.
             check(&bytes, &room.alias())?;
             joined(first.join()).map_err(&failed)?;
             joined(second.join()).map_err(&failed)?;
@@ -428,20 +423,19 @@ impl<'a> FileNames<'a> {
 
 /// The directory for evidence: made if missing, and writable, before anything
 /// is launched. It is held from then on.
-pub fn prepare_folder(path: &Path) -> Result<Folder, Failure> {
+pub fn prepare_folder(path: &Path) -> Result<Folder, AttestError> {
     let prepared = Folder::open_or_make(path).and_then(|folder| {
         drop(Stage::new(&folder, ".tki-attest-")?);
         Ok(folder)
     });
-    prepared.map_err(|error| unwritable(path, &error))
+    prepared.map_err(|error| unwritable(path, error))
 }
 
-fn unwritable(folder: &Path, error: &io::Error) -> Failure {
-    Failure::usage(
-        "out.unwritable",
-        format!("cannot write evidence into {}: {error}", folder.display()),
-        "give an --out directory that can be written to and has room",
-    )
+fn unwritable(folder: &Path, error: io::Error) -> AttestError {
+    AttestError::Unwritable {
+        folder: folder.to_owned(),
+        error,
+    }
 }
 
 fn raw_artifacts(recorded: &Recorded) -> BTreeMap<String, Vec<u8>> {

@@ -1,13 +1,13 @@
 //! One container, from launch to end: the run's own and every control's.
 
 use crate::attest::conversation::talk;
+use crate::attest::error::AttestError;
 use crate::attest::events::Listener;
 use crate::attest::job::{FILLED, Job, Outcome, SCOUT};
 use crate::attest::relax;
 use crate::engine::contract::{Extras, Volume};
 use crate::engine::gate::GateChoice;
 use crate::engine::{Engine, GateKind, Launch};
-use crate::failure::Failure;
 use crate::host::claim;
 use crate::launch;
 use crate::launch::container::{Launched, Means, Ran};
@@ -24,7 +24,7 @@ pub fn run(
     engine: &mut dyn Engine,
     job: &Job,
     events: &mut dyn Listener,
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome, AttestError> {
     let mut refused = None;
     let by_profile = engine.gate_kind() == GateKind::Listener;
     let without = match (job.gate, job.untried.filter(|_| by_profile)) {
@@ -43,11 +43,7 @@ pub fn run(
         },
     };
     if job.gate == GateChoice::Require {
-        return Err(Failure::blocked(
-            "gate.unavailable",
-            format!("there is no exec gate: {without}"),
-            "use an engine that has one (`tki-attest engines` lists them), or --gate auto",
-        ));
+        return Err(AttestError::NoGate { without });
     }
     match attempt(engine, job, false, events)? {
         Attempt::Done(mut outcome) => {
@@ -55,7 +51,7 @@ pub fn run(
             outcome.gate_refused = refused;
             Ok(*outcome)
         }
-        Attempt::GateRefused(_) => Err(Failure::internal("gate", "refused without being asked")),
+        Attempt::GateRefused(_) => Err(AttestError::GateRefused),
     }
 }
 
@@ -72,7 +68,7 @@ fn attempt(
     job: &Job,
     gate: bool,
     events: &mut dyn Listener,
-) -> Result<Attempt, Failure> {
+) -> Result<Attempt, AttestError> {
     let name = match job.control {
         None => job.run_id.to_owned(),
         Some(control) => format!("{}-{control}", job.run_id),
@@ -96,12 +92,9 @@ fn attempt(
         job.canary_file,
         &profile,
     )
-    .map_err(|error| {
-        Failure::blocked(
-            "control.unprepared",
-            format!("cannot prepare control {name}: {error}"),
-            "run again, or with --controls none",
-        )
+    .map_err(|error| AttestError::Unprepared {
+        name: name.clone(),
+        error,
     })?;
     let launch = Launch {
         gate,
@@ -135,13 +128,12 @@ fn attempt(
 }
 
 /// The profile that a container gets.
-fn seccomp(job: &Job) -> Result<String, Failure> {
+fn seccomp(job: &Job) -> Result<String, AttestError> {
     let own = &job.profile.seccomp.text;
     if job.relaxations.contains(&Relaxation::TargetedDeny) {
         Ok(tki_evidence::TARGETED_DENY.into())
     } else if job.relaxations.contains(&Relaxation::Marks) {
-        let broken = || Failure::internal("control.marks", "the profile cannot be marked");
-        marked(own).ok_or_else(broken)
+        marked(own).ok_or(AttestError::Unmarkable)
     } else {
         Ok(own.clone())
     }

@@ -1,12 +1,12 @@
 //! Runs the controls, a few at a time.
 
 use crate::attest::container;
+use crate::attest::error::AttestError;
 use crate::attest::job::{Job, Outcome};
 use crate::attest::neighbour::{self, Beside};
 use crate::engine::Connect;
 use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
-use crate::failure::Failure;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tki_evidence::controls::{CONTROLS, Control, probes};
@@ -26,14 +26,14 @@ pub fn run(
     template: &Job,
     wanted: &[&'static Control],
     beside: &Beside,
-) -> Result<Vec<ControlOutcome>, Failure> {
+) -> Result<Vec<ControlOutcome>, AttestError> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
     let needs = |control: &&Control| neighbour::is_needed_by(control, template.maker);
     let waiting = Mutex::new(order(wanted, needs));
     let need_it = AtomicUsize::new(wanted.iter().copied().filter(needs).count());
-    let work = || -> Result<Vec<ControlOutcome>, Failure> {
+    let work = || -> Result<Vec<ControlOutcome>, AttestError> {
         let mut engine = connect()?;
         let mut done = Vec::new();
         loop {
@@ -46,7 +46,7 @@ pub fn run(
                 false => Some(""),
             };
             let outcome = neighbour
-                .ok_or_else(neighbour::missing)
+                .ok_or(AttestError::NoNeighbour)
                 .and_then(|id| run_one(engine.as_mut(), control, template, id));
             // Where its namespaces stand for those of the host, it stays to the end: another
             // container would get their numbers, and not seem to have fresh ones.
@@ -69,7 +69,7 @@ pub fn run(
         true => 1,
         false => AT_ONCE,
     };
-    let panicked = |_| Err(Failure::internal("controls", "a worker panicked"));
+    let panicked = |_| Err(AttestError::ControlsPanicked);
     let results = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
         workers
@@ -103,7 +103,7 @@ fn run_one(
     control: &'static Control,
     template: &Job,
     neighbour: &str,
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome, AttestError> {
     let job = Job {
         neighbour,
         control: Some(control.name),
@@ -115,11 +115,11 @@ fn run_one(
         ..*template
     };
     time_left(job.deadline, "the controls")
-        .map_err(Failure::from)
+        .map_err(AttestError::from)
         .and_then(|_| container::run(engine, &job, &mut ()))
-        .map_err(|failure| Failure {
-            message: format!("control {}: {}", control.name, failure.message),
-            ..failure
+        .map_err(|error| AttestError::Control {
+            name: control.name,
+            error: Box::new(error),
         })
 }
 

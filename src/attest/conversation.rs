@@ -1,9 +1,10 @@
 //! The conversation with a prober, from its greeting to its end.
 
+use crate::attest::error::{AttestError, NoInterface};
 use crate::attest::events::{Event, Listener, Stage};
 use crate::attest::job::Job;
+use crate::attest::whereabouts::Unwitnessed;
 use crate::engine::{Configured, EngineError, Session};
-use crate::failure::Failure;
 use crate::host::first::{First, Marks};
 use crate::host::interface;
 use crate::host::outside::{self, View};
@@ -15,12 +16,12 @@ use tki_evidence::controls::Relaxation;
 use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::observation::Phase;
 use tki_evidence::settings::Memory;
-use tki_evidence::transcript::{Heard, Transcript, TranscriptError};
+use tki_evidence::transcript::{Heard, Transcript};
 use tki_evidence::wire::{Challenge, HostMessage, Limits, PROBE_DEADLINE_MS, PROTOCOL};
 
 /// What was asked, what the engine says it set, what the prober said, and what the host
 /// saw meanwhile or why it could not look.
-pub type Talk = (Challenge, Configured, Heard, Result<View, String>);
+pub type Talk = (Challenge, Configured, Heard, Result<View, Unwitnessed>);
 
 /// Talks with the prober.
 pub fn talk(
@@ -28,30 +29,28 @@ pub fn talk(
     job: &Job,
     sides: &mut Sides,
     events: &mut dyn Listener,
-) -> Result<Talk, Failure> {
+) -> Result<Talk, AttestError> {
     let mut transcript = Transcript::new();
     let marks = sides.marks(job.lacks);
     let Some(line) = session.receive()? else {
-        return Err(ended_early(session, "before it said anything"));
+        return Err(ended_early(session, "before it said anything").into());
     };
-    let missing = transcript
-        .hear_hello(&line)
-        .map_err(|error| misspoken(&error))?;
+    let missing = transcript.hear_hello(&line)?;
     // The container runs and waits for its go.
     sides.release();
     let configured = match session.configured() {
         // The engine no longer knows it.
         Err(EngineError::Refused { status: 404, .. }) => {
-            return Err(ended_early(session, "before it was asked anything"));
+            return Err(ended_early(session, "before it was asked anything").into());
         }
         other => other?,
     };
     let outside = match job.control {
         None => match job.elsewhere {
-            Some(why) => Err(why.to_owned()),
-            None => outside::view(configured.first(), &marks),
+            Some(why) => Err(why.clone().into()),
+            None => outside::view(configured.first(), &marks).map_err(Unwitnessed::from),
         },
-        Some(_) => Err("controls are not looked at".into()),
+        Some(_) => Err(Unwitnessed::Control),
     };
     let is_joined = matches!(job.maker, Maker::Engine);
     if job.relaxations.contains(&Relaxation::Interface) && !is_joined {
@@ -60,43 +59,36 @@ pub fn talk(
     events.hear(Event::Begins(Stage::Probe));
     let challenge = challenge(job, missing, sides);
     let mut line = serde_json::to_vec(&HostMessage::Challenge(challenge.clone()))
-        .map_err(|error| Failure::internal("challenge", error.to_string()))?;
+        .map_err(AttestError::Challenge)?;
     line.push(b'\n');
     let asked = Instant::now();
     match session.send(&line) {
         // Either the container is gone or the engine: the end tells which.
         Err(EngineError::Vanished { .. }) => {
-            return Err(ended_early(session, "before it was asked anything"));
+            return Err(ended_early(session, "before it was asked anything").into());
         }
         other => other?,
     }
     loop {
         let Some(line) = session.receive()? else {
-            return Err(ended_early(session, "before it had answered"));
+            return Err(ended_early(session, "before it had answered").into());
         };
-        if transcript
-            .hear(&line, &challenge)
-            .map_err(|error| misspoken(&error))?
-        {
+        if transcript.hear(&line, &challenge)? {
             break;
         }
     }
     // Anything after the end is not the prober's.
     if let Some(line) = session.receive()? {
-        transcript
-            .hear(&line, &challenge)
-            .map_err(|error| misspoken(&error))?;
+        transcript.hear(&line, &challenge)?;
     }
-    let heard = transcript
-        .end()
-        .ok_or_else(|| Failure::internal("transcript", "the end was heard but is not there"))?;
+    let heard = transcript.end().ok_or(AttestError::NoEnd)?;
     check_words(job, &heard, asked)?;
     Ok((challenge, configured, heard, outside))
 }
 
 /// What a prober says of itself must be true of a prober of ours. `asked` is
 /// when it was asked.
-fn check_words(job: &Job, heard: &Heard, asked: Instant) -> Result<(), Failure> {
+fn check_words(job: &Job, heard: &Heard, asked: Instant) -> Result<(), AttestError> {
     // Its clock may be another machine's.
     let longest = (asked.elapsed() + Duration::from_secs(1)).as_micros();
     let later = job.relaxations.contains(&Relaxation::Interface);
@@ -106,11 +98,7 @@ fn check_words(job: &Job, heard: &Heard, asked: Instant) -> Result<(), Failure> 
     let too_long = u128::from(heard.elapsed_us) > longest;
     match untrue.or(too_long.then_some("it took longer than it was given")) {
         None => Ok(()),
-        Some(why) => Err(Failure::blocked(
-            "inspector.garbled",
-            format!("the container does not speak as the prober does: {why}"),
-            "nothing it said counts; build the image from this tki-attest and run again",
-        )),
+        Some(why) => Err(AttestError::Untrue(why)),
     }
 }
 
@@ -165,32 +153,10 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
 
 /// Puts an interface into the container's network namespace, on an engine of this host
 /// alone: elsewhere its process id is the number of a process of ours, or of nobody.
-fn add_interface(job: &Job, configured: &Configured, marks: &Marks) -> Result<(), Failure> {
+fn add_interface(job: &Job, configured: &Configured, marks: &Marks) -> Result<(), NoInterface> {
     let first = match job.elsewhere {
-        Some(why) => Err(format!("{why}, which may be another machine")),
-        None => First::find(configured.first(), marks),
+        Some(why) => return Err(NoInterface::Elsewhere(why.clone())),
+        None => First::find(configured.first(), marks)?,
     };
-    let added = first
-        .map_err(std::io::Error::other)
-        .and_then(|first| interface::add(&first));
-    added.map_err(|error| {
-        Failure::blocked(
-            "control.network",
-            format!("cannot put an interface into the control's network namespace: {error}"),
-            "run as root on the engine's own host, or with --controls none",
-        )
-    })
-}
-
-/// The failure of a container that does not speak as it should.
-pub fn misspoken(error: &TranscriptError) -> Failure {
-    let code = match error {
-        TranscriptError::Refused(_) => "inspector.refused",
-        _ => "inspector.garbled",
-    };
-    Failure::blocked(
-        code,
-        format!("the container does not speak as the prober does: {error}"),
-        "nothing it said counts; build the image from this tki-attest and run again",
-    )
+    Ok(interface::add(&first)?)
 }

@@ -1,5 +1,6 @@
 //! What is to be launched, and what came of it.
 
+use crate::attest::whereabouts::{Elsewhere, Unwitnessed};
 use crate::engine::gate::GateChoice;
 use crate::engine::{Configured, Launch};
 use crate::host::janitor::Janitor;
@@ -60,12 +61,12 @@ pub struct Job<'a> {
     /// Whose kernel it is known to have.
     pub kernel: KernelKind,
     /// Why the engine is taken for another machine's, if it is.
-    pub elsewhere: Option<&'a str>,
+    pub elsewhere: Option<&'a Elsewhere>,
     /// Probes to run.
     pub probes: Vec<String>,
     /// When the run, with all its containers, must have ended.
     pub deadline: Instant,
-    /// The same in seconds since 1970: after that the container is nobody's.
+    /// The same in seconds since 1970: `clean` may remove the container after it.
     pub nobodys_after: u64,
     /// A file of the host that must not be reachable.
     pub canary_file: &'a Path,
@@ -101,7 +102,7 @@ pub struct Outcome {
     /// The container whose network it could have joined.
     pub neighbour: String,
     /// What the host saw of it, or why it could not look.
-    pub outside: Result<View, String>,
+    pub outside: Result<View, Unwitnessed>,
     /// What the exec gate did.
     pub gate: GateReport,
     /// What the engine said when it refused the gate, and then launched the same container

@@ -59,7 +59,7 @@ impl<'a> Memory<'a> {
         match state.refusal(by, now) {
             Ok(refusal) => refusal.map(|one| remembered::reason(&one.said, one.when)),
             Err(why) => {
-                events.hear(Event::Note(&why));
+                events.hear(Event::Note(&why.to_string()));
                 None
             }
         }

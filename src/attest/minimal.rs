@@ -1,7 +1,9 @@
 //! The smallest profile under which every probe passes, found by running it.
 
+use crate::attest::error::AttestError;
 use crate::attest::memory::Memory;
 use crate::attest::run::{Plan, attest};
+use crate::engine::EngineError;
 use crate::engine::choice::{Connector, Sought};
 use crate::engine::gate::GateChoice;
 use crate::failure::Failure;
@@ -50,18 +52,29 @@ pub fn minimal(
                 request: None,
             };
             let attested = connect()
-                .map_err(Failure::from)
+                .map_err(AttestError::from)
                 .and_then(|engine| attest(engine, &connect, &plan, &mut ()));
             match attested {
                 // Only the probes count here, not what else happens on the engine.
                 Ok(bundle) if bundle.all_passed() => return Ok(true),
                 Ok(_) => {}
-                Err(failure) if failure.code == "run.interrupted" => return Err(failure),
-                Err(failure) if failure.code.starts_with("engine.un") => return Err(failure),
+                Err(error) if is_no_verdict(&error) => return Err(error.into()),
                 Err(_) => {}
             }
         }
         Ok(false)
     };
     minimise(&text, passes, tell)
+}
+
+/// Nothing was tried, and another profile would be tried in vain.
+fn is_no_verdict(error: &AttestError) -> bool {
+    matches!(
+        error.root(),
+        AttestError::Engine(
+            EngineError::Interrupted { .. }
+                | EngineError::Unusable { .. }
+                | EngineError::Unreachable { .. }
+        )
+    )
 }

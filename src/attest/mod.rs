@@ -14,6 +14,7 @@ pub mod bundle;
 pub mod container;
 pub mod controls;
 pub mod conversation;
+pub mod error;
 pub mod events;
 pub mod job;
 pub mod memory;

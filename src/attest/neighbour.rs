@@ -4,12 +4,11 @@
 //! there. No boundary of the host is open to it: it has no network, and a capability
 //! over its own namespace alone.
 
-use crate::attest::conversation::misspoken;
+use crate::attest::error::AttestError;
 use crate::attest::job::{FILLED, Job};
 use crate::engine::Connect;
 use crate::engine::contract::{Extras, Volume};
 use crate::engine::{Engine, Launch};
-use crate::failure::Failure;
 use crate::host::claim;
 use crate::launch::container::ended_early;
 use crate::launch::sides::{Maker, Sides};
@@ -83,8 +82,8 @@ pub fn beside<T>(
     connect: &Connect,
     template: &Job,
     is_needed: bool,
-    work: impl FnOnce(&Beside) -> Result<T, Failure>,
-) -> Result<(T, Option<Known>), Failure> {
+    work: impl FnOnce(&Beside) -> Result<T, AttestError>,
+) -> Result<(T, Option<Known>), AttestError> {
     if !is_needed {
         return Ok((work(&Beside::default())?, None));
     }
@@ -103,26 +102,18 @@ pub fn beside<T>(
         });
         let done = work(&beside);
         beside.let_go();
-        let broken = |_| Err(Failure::internal("neighbour", "the neighbour panicked"));
+        let broken = |_| Err(AttestError::NeighbourPanicked);
         (neighbour.join().unwrap_or_else(broken), done)
     });
     match (done, kept) {
         // Without it the work came to nothing, and this is why.
-        (Err(failure), Err(cause)) if failure.code == MISSING => Err(cause),
+        (Err(error), Err(cause)) if matches!(error.root(), AttestError::NoNeighbour) => Err(cause),
         (done, kept) => {
             let done = done?;
             kept?;
             Ok((done, beside.known.into_inner().flatten()))
         }
     }
-}
-
-/// The code of a failure that is never shown: what is wrong with the neighbour is.
-const MISSING: &str = "neighbour.missing";
-
-/// The failure of what cannot be done without a neighbour.
-pub fn missing() -> Failure {
-    Failure::internal(MISSING, "there is no neighbour")
 }
 
 /// Launches it, tells of it once all is there, and ends it when nobody needs it any more:
@@ -132,14 +123,11 @@ fn keep(
     template: &Job,
     known: &OnceLock<Option<Known>>,
     over: &Receiver<()>,
-) -> Result<(), Failure> {
+) -> Result<(), AttestError> {
     let kept = connect()
-        .map_err(Failure::from)
+        .map_err(AttestError::from)
         .and_then(|mut engine| launch_and_keep(engine.as_mut(), template, known, over));
-    kept.map_err(|failure| Failure {
-        message: format!("the neighbour of the controls: {}", failure.message),
-        ..failure
-    })
+    kept.map_err(|error| AttestError::Neighbour(Box::new(error)))
 }
 
 fn launch_and_keep(
@@ -147,7 +135,7 @@ fn launch_and_keep(
     template: &Job,
     known: &OnceLock<Option<Known>>,
     over: &Receiver<()>,
-) -> Result<(), Failure> {
+) -> Result<(), AttestError> {
     let launch = launch(template)?;
     let mut session = engine.launch(&launch, template.image)?;
     let mut words = Vec::new();
@@ -155,7 +143,7 @@ fn launch_and_keep(
     for _ in 0..LINES {
         let Some(line) = session.receive()? else {
             let when = "before it was ready";
-            return Err(ended_early(session.as_mut(), when));
+            return Err(ended_early(session.as_mut(), when).into());
         };
         words.extend_from_slice(&line);
         words.push(b'\n');
@@ -165,8 +153,7 @@ fn launch_and_keep(
             break;
         }
     }
-    let namespaces = namespaces.ok_or_else(missing)?;
-    let namespaces = namespaces.map_err(|error| misspoken(&error))?;
+    let namespaces = namespaces.ok_or(AttestError::NoNeighbour)??;
     let _ = known.set(Some(Known {
         id: session.configured()?.group,
         namespaces,
@@ -174,10 +161,11 @@ fn launch_and_keep(
     }));
     // Closed, never spoken into.
     let _ = over.recv();
-    session.finish().map_err(Failure::from).map(drop)
+    session.finish()?;
+    Ok(())
 }
 
-fn launch(template: &Job) -> Result<Launch, Failure> {
+fn launch(template: &Job) -> Result<Launch, AttestError> {
     let name = format!("{}-{NAME}", template.run_id);
     let sides = Sides::new(
         &name,
@@ -207,7 +195,7 @@ fn launch(template: &Job) -> Result<Launch, Failure> {
     for limit in settings.ulimits.iter_mut().filter(|l| l.name == "nproc") {
         (limit.soft, limit.hard) = (template.profile.limits.nproc, template.profile.limits.nproc);
     }
-    let canary = abstract_canary(template.canary_variable).ok_or_else(missing)?;
+    let canary = abstract_canary(template.canary_variable).ok_or(AttestError::NoNeighbour)?;
     Ok(Launch {
         name: format!("{NAME_PREFIX}{name}"),
         labels: names::labels(template.run_id, NAME, template.nobodys_after),

@@ -9,7 +9,7 @@ use crate::engine::choice::{Connector, EngineKind, Sought};
 use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use crate::engine::{EngineFacts, GateKind, ImageNames};
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::host::venue::Proofs;
 use crate::image::built_in;
 use crate::sandbox::profile::{Limits, Profile};
@@ -67,7 +67,7 @@ impl Looking {
         for kind in EngineKind::ALL {
             all.push(match self.describe(kind, sought, events) {
                 // An interrupt ends all of it, and not the look at this engine alone.
-                Err(failure) if failure.code == "run.interrupted" => return Err(failure),
+                Err(failure) if failure.cause == Cause::Interrupted => return Err(failure),
                 Err(failure) => absent(kind, failure.message),
                 Ok(offer) => offer,
             });
@@ -84,7 +84,7 @@ impl Looking {
         let mut first = None;
         for kind in EngineKind::WITH_ADDRESS {
             match self.describe(kind, sought, events) {
-                Err(failure) if failure.code == "engine.unusable" => {
+                Err(failure) if failure.cause == Cause::EngineUnusable => {
                     first.get_or_insert(failure);
                 }
                 Err(failure) => return Err(first.unwrap_or(failure)),
@@ -144,7 +144,7 @@ impl Looking {
             _ => Ok(None),
         };
         let refusal = found.unwrap_or_else(|why| {
-            events.hear(Event::Note(&why));
+            events.hear(Event::Note(&why.to_string()));
             None
         });
         match refusal {

@@ -11,12 +11,13 @@ use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use crate::engine::{Engine, EngineError};
 use crate::executable;
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::files::Folder;
 use crate::host::janitor::Janitor;
 use crate::host::venue::Proofs;
 use crate::image::source::ImageSource;
 use crate::image::{Image, built_in};
+use crate::sandbox::limit::Limit;
 use crate::sandbox::profile::Profile;
 use crate::state::State;
 use crate::trust::envelope_file;
@@ -39,8 +40,8 @@ pub struct Order {
     pub proofs: Proofs,
     /// The sandbox.
     pub profile: Profile,
-    /// Limits of it that the user chose, by name.
-    pub chosen: Vec<String>,
+    /// Limits of it that the user chose.
+    pub chosen: Vec<Limit>,
     /// Where the image comes from.
     pub image: ImageSource,
     /// Also run the controls.
@@ -98,14 +99,12 @@ pub fn on_one(order: &Order, sought: &Sought, events: &mut dyn Listener) -> RunR
         janitor: &janitor,
         request: request.transpose()?,
     };
-    let bundle = attest(engine, &connect, &plan, events).inspect_err(|failure| {
+    let bundle = attest(engine, &connect, &plan, events).inspect_err(|error| {
         // An engine that comes back, or another service of it, may hold something.
-        match failure.code {
-            "engine.vanished" | "engine.ssh" | "engine.tls" | "engine.unreachable" => {
-                janitor.take_over();
-            }
-            "container.ended-early" => janitor.look(),
-            _ => {}
+        if error.has_lost_engine() {
+            janitor.take_over();
+        } else if error.has_ended_early() {
+            janitor.look();
         }
     })?;
     janitor.done();
@@ -113,10 +112,10 @@ pub fn on_one(order: &Order, sought: &Sought, events: &mut dyn Listener) -> RunR
     events.hear(Event::Begins(Stage::Write));
     let sign = order.key.as_ref().map(|key| {
         |name: &str, bytes: &[u8], evidence: &Evidence| {
-            envelope_file::signed(name, bytes, evidence, key, deadline)
+            Ok(envelope_file::signed(name, bytes, evidence, key, deadline)?)
         }
     });
-    let sign = sign.as_ref().map(|sign| sign as &bundle::Sign);
+    let sign = sign.as_ref().map(|sign| sign as &bundle::Sign<Failure>);
     // What was started for the run ends while its evidence is written.
     let written = std::thread::scope(|scope| {
         scope.spawn(|| drop(connector));
@@ -163,7 +162,7 @@ pub fn on_each(
     let mut outcomes = Vec::new();
     for kind in EngineKind::ALL {
         match one(kind) {
-            Err(failure) if failure.code == "run.interrupted" => return Err(failure),
+            Err(failure) if failure.cause == Cause::Interrupted => return Err(failure),
             outcome => outcomes.push((kind, outcome)),
         }
     }
@@ -174,8 +173,8 @@ pub fn on_each(
 /// and nothing at all proves nothing.
 pub fn status_of_all(outcomes: &[(EngineKind, RunResult)]) -> Status {
     let broken = outcomes.iter().any(|(_, outcome)| {
-        let absent = ["engine.unusable", "engine.unreachable", "engine.permission"];
-        matches!(outcome, Err(failure) if !absent.contains(&failure.code))
+        let absent = [Cause::EngineUnusable, Cause::EngineAbsent];
+        matches!(outcome, Err(failure) if !absent.contains(&failure.cause))
     });
     let statuses: Vec<Status> = outcomes
         .iter()
@@ -197,8 +196,9 @@ pub fn status_of_all(outcomes: &[(EngineKind, RunResult)]) -> Status {
 mod tests {
     use super::*;
 
-    fn failed(code: &'static str) -> RunResult {
-        Err(Failure::blocked(code, "x", "x"))
+    fn failed(cause: Cause) -> RunResult {
+        let failure = Failure::blocked("x.y", "x", "x");
+        Err(Failure { cause, ..failure })
     }
 
     #[test]
@@ -207,17 +207,17 @@ mod tests {
         let ended = on_each(|kind| {
             asked.push(kind);
             match kind {
-                EngineKind::Docker => failed("engine.unreachable"),
-                _ => failed("run.interrupted"),
+                EngineKind::Docker => failed(Cause::EngineAbsent),
+                _ => failed(Cause::Interrupted),
             }
         });
-        assert_eq!(ended.unwrap_err().code, "run.interrupted");
+        assert_eq!(ended.unwrap_err().cause, Cause::Interrupted);
         assert_eq!(asked, [EngineKind::Docker, EngineKind::Podman]);
     }
 
     #[test]
     fn nothing_at_all_proves_nothing() {
-        let all = on_each(|_| failed("engine.unreachable")).unwrap();
+        let all = on_each(|_| failed(Cause::EngineAbsent)).unwrap();
         assert_eq!(all.len(), EngineKind::ALL.len());
         assert_eq!(status_of_all(&all), Status::SandboxAttestationPartial);
         assert_eq!(status_of_all(&[]), Status::SandboxAttestationPartial);

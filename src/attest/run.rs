@@ -2,6 +2,7 @@
 
 use crate::attest::bundle::{Bundle, Recorded};
 use crate::attest::container;
+use crate::attest::error::AttestError;
 use crate::attest::events::{Event, Listener, Stage};
 use crate::attest::job::{Job, Outcome};
 use crate::attest::memory::{self, Memory, Seen};
@@ -13,15 +14,14 @@ use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use crate::engine::{Connect, Engine, ImageNames};
 use crate::executable;
-use crate::failure::Failure;
 use crate::host::canary::Canaries;
 use crate::host::janitor::Janitor;
 use crate::host::venue::Proofs;
 use crate::host::{outside, venue};
 use crate::image::Image;
-use crate::launch::container::NO_VOLUMES;
 use crate::launch::sides::Maker;
 use crate::random::random_hex;
+use crate::sandbox::limit::Limit;
 use crate::sandbox::profile::Profile;
 use crate::sandbox::seccomp::Seccomp;
 use rustix::process::{Resource, getrlimit};
@@ -48,8 +48,8 @@ pub struct Plan<'a> {
     pub proofs: &'a Proofs,
     /// The sandbox.
     pub profile: &'a Profile,
-    /// Limits of it that somebody chose, by name.
-    pub chosen: &'a [String],
+    /// Limits of it that somebody chose.
+    pub chosen: &'a [Limit],
     /// The image.
     pub image: &'a Image,
     /// When everything, the controls included, must have ended.
@@ -77,7 +77,7 @@ pub fn attest(
     connect: &Connect,
     plan: &Plan,
     events: &mut dyn Listener,
-) -> Result<Bundle, Failure> {
+) -> Result<Bundle, AttestError> {
     let started = clock::now();
     let run_id = names::run_id(started, &random_hex::<4>()?);
     plan.janitor.run(&run_id);
@@ -175,9 +175,9 @@ pub fn attest(
     };
     // What an engine cannot make, this tool can, where it has the right.
     let is_here = whereabouts.elsewhere().is_none();
-    let other_maker = |failure: &Failure| {
-        (failure.code == NO_VOLUMES && is_here).then(|| {
-            let why = printable(&failure.message, 300);
+    let other_maker = |error: &AttestError| {
+        (error.is_about_volumes() && is_here).then(|| {
+            let why = printable(&error.to_string(), 300);
             instead.get_or_init(|| Maker::Launcher(why))
         })
     };
@@ -199,11 +199,11 @@ pub fn attest(
                 scout::look(engine.as_mut(), &job, &facts.runtime, &venue_facts)
             };
             kernel = match look(maker) {
-                Err(failure) => {
-                    let Some(other) = other_maker(&failure) else {
-                        return Err(failure);
+                Err(error) => {
+                    let Some(other) = other_maker(&error) else {
+                        return Err(error);
                     };
-                    events.hear(Event::Note(&failure.message));
+                    events.hear(Event::Note(&error.to_string()));
                     maker = other;
                     look(maker)?
                 }
@@ -222,7 +222,7 @@ pub fn attest(
             // neighbour, which is there before it.
             let job = job(maker, limits, kernel);
             let work = |beside: &Beside| {
-                beside.wait().ok_or_else(neighbour::missing)?;
+                beside.wait().ok_or(AttestError::NoNeighbour)?;
                 let outcome = container::run(engine.as_mut(), &job, &mut *events)?;
                 let wanted = wanted(&outcome);
                 if plan.controls {
@@ -237,11 +237,11 @@ pub fn attest(
             let first = job(maker, limits, kernel);
             let first = container::run(engine.as_mut(), &first, &mut *events);
             let (maker, outcome) = match first {
-                Err(failure) => {
-                    let Some(maker) = other_maker(&failure) else {
-                        return Err(failure);
+                Err(error) => {
+                    let Some(maker) = other_maker(&error) else {
+                        return Err(error);
                     };
-                    events.hear(Event::Note(&failure.message));
+                    events.hear(Event::Note(&error.to_string()));
                     let job = job(maker, limits, kernel);
                     let outcome = container::run(engine.as_mut(), &job, &mut *events)?;
                     (maker, outcome)
@@ -260,7 +260,7 @@ pub fn attest(
             Ok((outcome, controls, neighbour))
         }
     };
-    let observed: Result<_, Failure> = observe();
+    let observed: Result<_, AttestError> = observe();
     // Whatever came of it: the controls had the run's /in, too.
     let let_go = engine.let_go(&[format!("{NAME_PREFIX}{run_id}")]);
     let (outcome, controls, neighbour) = observed?;
@@ -341,7 +341,7 @@ pub fn attest(
 /// The unit of memory on every machine that this tool knows.
 const PAGE: u64 = 4096;
 
-/// The highest limit of processes that can be set. Whoever launches as this user
+/// The highest limit of processes that can be set. A launcher that runs as this user
 /// cannot go beyond this process's own, which on a small host is below ours.
 fn most_processes(runtime: &Runtime) -> i64 {
     let as_us = runtime.rootless || matches!(runtime.engine.as_str(), "embedded" | "bwrap");
@@ -355,16 +355,11 @@ fn load_image(
     engine: &mut dyn Engine,
     image: &Image,
     names: &ImageNames,
-) -> Result<String, Failure> {
+) -> Result<String, AttestError> {
     engine.load(image)?;
-    engine.image_id(names)?.ok_or_else(|| {
-        Failure::blocked(
-            "image.not-held",
-            format!(
-                "the engine loaded the image but knows neither {} nor {}",
-                names.config_digest, names.manifest_digest
-            ),
-            "look at the engine's log; an image under another digest is not used",
-        )
+    let id = engine.image_id(names)?;
+    id.ok_or_else(|| AttestError::ImageNotHeld {
+        config: names.config_digest.clone(),
+        manifest: names.manifest_digest.clone(),
     })
 }

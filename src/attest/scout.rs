@@ -5,11 +5,11 @@
 //! nothing of it is concluded: what the run's own container saw is in the evidence.
 
 use crate::attest::container;
+use crate::attest::error::AttestError;
 use crate::attest::job::{Job, SCOUT};
 use crate::engine::Engine;
 use crate::engine::gate::GateChoice;
-use crate::failure::Failure;
-use crate::launch::container::NO_VOLUMES;
+use crate::sandbox::limit::Limit;
 use crate::sandbox::profile::Limits;
 use tki_evidence::evidence::{Runtime, VenueFacts};
 use tki_evidence::kernel::{self, KernelKind};
@@ -43,21 +43,21 @@ pub fn is_needed(asked: Option<&str>, default: &str) -> bool {
     !base.is_empty() && !SHARING.contains(&base)
 }
 
-/// The limits with which a kernel of its own starts and the probes run: those that somebody
+/// The limits with which a kernel of its own starts and the probes run: those that the user
 /// chose stay as they are. The way in which Podman is told how many files /tmp may hold is not
 /// understood there: it is told nothing.
-pub fn roomy(limits: Limits, chosen: &[String], engine: &str) -> Limits {
+pub fn roomy(limits: Limits, chosen: &[Limit], engine: &str) -> Limits {
     const PIDS: i64 = 512;
     const MEMORY: i64 = 1 << 30;
     const NOFILE: i64 = 4096;
-    let larger = |name: &str, value: i64, least: i64| match chosen.iter().any(|own| own == name) {
+    let larger = |limit, value: i64, least: i64| match chosen.contains(&limit) {
         true => value,
         false => value.max(least),
     };
     Limits {
-        pids: larger("pids", limits.pids, PIDS),
-        memory_bytes: larger("memory_bytes", limits.memory_bytes, MEMORY),
-        nofile: larger("nofile", limits.nofile, NOFILE),
+        pids: larger(Limit::Pids, limits.pids, PIDS),
+        memory_bytes: larger(Limit::MemoryBytes, limits.memory_bytes, MEMORY),
+        nofile: larger(Limit::Nofile, limits.nofile, NOFILE),
         tmp_files: match engine {
             "podman" => 0,
             _ => limits.tmp_files,
@@ -85,7 +85,7 @@ pub fn look(
     template: &Job,
     runtime: &Runtime,
     venue: &VenueFacts,
-) -> Result<KernelKind, Failure> {
+) -> Result<KernelKind, AttestError> {
     let job = Job {
         control: Some(SCOUT),
         probes: Vec::new(),
@@ -94,15 +94,9 @@ pub fn look(
         ..*template
     };
     let outcome = container::run(engine, &job, &mut ());
-    let outcome = outcome.map_err(|failure| Failure {
-        message: match failure.code == NO_VOLUMES {
-            true => failure.message,
-            false => format!(
-                "the scout, which finds out about the kernel: {}",
-                failure.message
-            ),
-        },
-        ..failure
+    let outcome = outcome.map_err(|error| match error.is_about_volumes() {
+        true => error,
+        false => AttestError::Scout(Box::new(error)),
     })?;
     Ok(kernel::by_prober(&outcome.heard.raw, runtime, venue))
 }
@@ -136,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_somebody_chose_win() {
+    fn limits_that_were_chosen_win() {
         let limits = Limits::default();
         let all = roomy(limits, &[], "docker");
         assert_eq!(all.tmp_files, limits.tmp_files);
@@ -146,7 +140,7 @@ mod tests {
             (512, 1 << 30, 4096)
         );
         assert_eq!((all.out_bytes, all.nproc), (limits.out_bytes, limits.nproc));
-        let some = roomy(limits, &["pids".into(), "nofile".into()], "docker");
+        let some = roomy(limits, &[Limit::Pids, Limit::Nofile], "docker");
         assert_eq!(
             (some.pids, some.memory_bytes, some.nofile),
             (32, 1 << 30, 64)

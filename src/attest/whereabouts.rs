@@ -2,6 +2,7 @@
 //! the venue are of this host, and mean nothing for another one.
 
 use crate::engine::EngineFacts;
+use crate::host::unseen::Unseen;
 use crate::host::venue;
 use std::collections::BTreeSet;
 use tki_evidence::evidence::VenueFacts;
@@ -18,8 +19,48 @@ pub enum Whereabouts {
         /// How it is reached.
         at: String,
         /// Why it is taken for another machine's.
-        why: String,
+        why: Elsewhere,
     },
+}
+
+/// Why an engine is taken for another machine's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Elsewhere {
+    /// It has an address.
+    #[error("the engine is at {at}")]
+    Reached {
+        /// As a user would write it.
+        at: String,
+    },
+    /// It names another host, or another kernel.
+    #[error(
+        "the engine says that it runs on {its_name} (Linux {its_kernel}), and this is {name} \
+         (Linux {kernel})"
+    )]
+    Differs {
+        /// What it calls its host.
+        its_name: String,
+        /// The kernel that it names.
+        its_kernel: String,
+        /// This host.
+        name: String,
+        /// This kernel.
+        kernel: String,
+    },
+}
+
+/// Why a container has no outside witness. Evidence repeats it.
+#[derive(Debug, thiserror::Error)]
+pub enum Unwitnessed {
+    /// It is on another machine.
+    #[error(transparent)]
+    Elsewhere(#[from] Elsewhere),
+    /// It is a control's.
+    #[error("controls are not looked at")]
+    Control,
+    /// The host could not look.
+    #[error(transparent)]
+    Unseen(#[from] Unseen),
 }
 
 impl Whereabouts {
@@ -35,7 +76,9 @@ impl Whereabouts {
         if let Some(reached) = &facts.reached {
             return Self::Elsewhere {
                 at: printable(reached, 300),
-                why: format!("the engine is at {}", printable(reached, 300)),
+                why: Elsewhere::Reached {
+                    at: printable(reached, 300),
+                },
             };
         }
         let (its_name, its_kernel) = (&facts.host_name, &facts.runtime.kernel);
@@ -44,13 +87,12 @@ impl Whereabouts {
         }
         Self::Elsewhere {
             at: ANOTHER_MACHINE.into(),
-            why: format!(
-                "the engine says that it runs on {} (Linux {}), and this is {} (Linux {})",
-                printable(its_name, 64),
-                printable(its_kernel, 64),
-                printable(name, 64),
-                printable(kernel, 64)
-            ),
+            why: Elsewhere::Differs {
+                its_name: printable(its_name, 64),
+                its_kernel: printable(its_kernel, 64),
+                name: printable(name, 64),
+                kernel: printable(kernel, 64),
+            },
         }
     }
 
@@ -63,7 +105,7 @@ impl Whereabouts {
     }
 
     /// Why it is taken for another machine's, if it is.
-    pub fn elsewhere(&self) -> Option<&str> {
+    pub fn elsewhere(&self) -> Option<&Elsewhere> {
         match self {
             Self::Here => None,
             Self::Elsewhere { why, .. } => Some(why),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Levels of assurance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AssuranceLevel {
-    /// Consistent, but whoever can write the file could have made it.
+    /// Consistent, but a party that can write the file could have made it.
     SelfReported,
     /// Signed by listed, currently valid keys.
     Signed,

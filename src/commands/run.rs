@@ -22,7 +22,7 @@ use crate::trust::keys::Key;
 use tki_evidence::evidence::Status;
 
 /// Builds, launches, probes, writes and verifies, on one engine or on all. Where
-/// that is BLOCKED, the packet for another party is offered.
+/// that is BLOCKED, the packet for another operator is offered.
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     let offer = Offer {
         file: args.packet.as_deref(),

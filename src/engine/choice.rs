@@ -101,7 +101,7 @@ impl Sought {
     pub fn janitor(&self) -> Result<Janitor, Failure> {
         let mut words: Vec<OsString> = vec!["--engine".into(), self.choice.name().into()];
         words.extend(words_of(&self.at));
-        Janitor::start(&words)
+        Ok(Janitor::start(&words)?)
     }
 }
 

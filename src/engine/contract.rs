@@ -261,9 +261,9 @@ pub struct Leftover {
     pub run_id: String,
     /// The engine's word for its state.
     pub state: String,
-    /// Seconds since 1970 after which it is nobody's.
+    /// Unix time after which `clean` may remove it.
     pub deadline: Option<u64>,
-    /// In what it differs from any container of ours. It is somebody else's then, and
+    /// In what it differs from any container of ours. It is another party's then, and
     /// stays.
     pub foreign: Option<&'static str>,
 }

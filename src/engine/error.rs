@@ -1,6 +1,6 @@
 //! Everything that can go wrong with an engine, and what to do then.
 
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use std::time::{Duration, Instant};
 
 /// What is left until a deadline; the error if nothing is. `during` says what
@@ -288,13 +288,20 @@ impl From<EngineError> for Failure {
                 "build the image from this tki-attest and run again".into(),
             ),
         };
+        let cause = match &error {
+            EngineError::Interrupted { .. } => Cause::Interrupted,
+            EngineError::Unusable { .. } => Cause::EngineUnusable,
+            EngineError::Unreachable { .. } | EngineError::Permission { .. } => Cause::EngineAbsent,
+            _ => Cause::Other,
+        };
         // An address or a file that cannot be used is a wrong argument; all else means
         // that nothing could be proven.
-        match error {
+        let failure = match error {
             EngineError::Address { .. }
             | EngineError::TlsFile { .. }
             | EngineError::Context { .. } => Failure::usage(code, error.to_string(), next),
             _ => Failure::blocked(code, error.to_string(), next),
-        }
+        };
+        failure.because(cause)
     }
 }

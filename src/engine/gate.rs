@@ -259,7 +259,7 @@ impl Gate {
     }
 
     /// A signal at the wrong moment makes the kernel forget an answer that it has
-    /// taken, and ask once more. Whoever was let through and still executes what
+    /// taken, and ask once more. A process that was let through and still executes what
     /// it did has not passed: it is the launcher still, not the container.
     fn asks_again(&self, pid: u32, program: Option<Program>) -> bool {
         program.is_some() && self.passed.contains(&(pid, program))

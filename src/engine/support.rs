@@ -114,7 +114,7 @@ impl Support {
                 cpu: offers("cpu"),
             };
             let some = found.pids.is_some() || found.memory.is_some() || found.cpu.is_some();
-            // A process goes from one group to another only for whoever may
+            // A process goes from one group to another only for a process that may
             // write to what both have above them.
             if some
                 && access(folder.join("cgroup.procs"), Access::WRITE_OK).is_ok()

@@ -4,8 +4,8 @@ use super::*;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 
-/// A user who is neither root nor whoever runs the tests.
-const SOMEBODY: u32 = 48_713;
+/// A user who is neither root nor the one who runs the tests.
+const OTHER_USER: u32 = 48_713;
 
 fn open(path: &Path) -> Folder {
     Folder::open(path).unwrap()
@@ -75,7 +75,7 @@ fn no_name_that_is_there_is_written_through() {
     assert_eq!(fs::read_to_string(&victim).unwrap(), "whole");
 }
 
-/// Not even opening a pipe may wait for somebody who never comes.
+/// Not even opening a pipe may wait for a writer who never comes.
 #[test]
 fn a_pipe_is_refused_and_not_waited_for() {
     let place = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn links_of_others_lead_nowhere() {
     }
     Folder::open_or_make(&place.path().join("link/new/er")).unwrap();
     assert!(real.join("new/er").is_dir());
-    lchown(&link, Some(SOMEBODY), None).unwrap();
+    lchown(&link, Some(OTHER_USER), None).unwrap();
     for way in ["link", "twice", "link/new"] {
         let error = Folder::open_or_make(&place.path().join(way)).unwrap_err();
         assert!(error.to_string().contains("user 48713"), "{way}: {error}");

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, lchown};
 
 /// A user who is neither root nor the sandbox's.
-pub const SOMEBODY: u32 = 48_713;
+pub const OTHER_USER: u32 = 48_713;
 
 /// A directory that everybody can enter, as /run is.
 pub fn open_place() -> (tempfile::TempDir, Folder) {
@@ -40,7 +40,7 @@ fn what_others_have_put_there_is_theirs() {
     make("tki-attest-pipe");
     make("tki-attest-foreign");
     let foreign = place.path().join("tki-attest-foreign");
-    lchown(&foreign, Some(SOMEBODY), None).unwrap();
+    lchown(&foreign, Some(OTHER_USER), None).unwrap();
     std::os::unix::fs::symlink(&foreign, place.path().join("tki-attest-link")).unwrap();
     let abandoned = |name: &str| is_abandoned(&parent, name.as_ref());
     assert!(abandoned("tki-attest-pipe").is_err());
@@ -74,7 +74,7 @@ fn a_place_in_which_others_rename_is_none() {
     }
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o700)).unwrap();
     if is_root() {
-        lchown(place.path(), Some(SOMEBODY), None).unwrap();
+        lchown(place.path(), Some(OTHER_USER), None).unwrap();
         assert!(!is_safe(&parent.stat().unwrap()));
     }
 }

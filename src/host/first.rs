@@ -4,6 +4,7 @@
 
 use crate::host::held::{Held, is_same};
 use crate::host::process::wait_for;
+use crate::host::unseen::Unseen;
 use rustix::process::Pid;
 use std::fmt;
 use std::fs::{self, File};
@@ -100,40 +101,39 @@ pub struct First {
 impl First {
     /// The process that the engine names, if this host's kernel shows that it is the
     /// container's; otherwise why it is not taken for it.
-    pub fn find(named: Named, marks: &Marks) -> std::result::Result<Self, String> {
-        const NOT_HERE: &str = "the container's process is not one of this host's";
+    pub fn find(named: Named, marks: &Marks) -> std::result::Result<Self, Unseen> {
         let pid = named.pid.and_then(Pid::from_raw);
-        let pid = pid.ok_or("the engine does not tell the container's process id")?;
-        let process = Held::of(pid).ok_or(NOT_HERE)?;
+        let pid = pid.ok_or(Unseen::Unnamed)?;
+        let process = Held::of(pid).ok_or(Unseen::NotHere)?;
         let first = Self {
             process,
             input: marks.input.clone(),
         };
         let read = |name: &str| fs::read_to_string(first.folder().join(name));
         if read("comm").map_or(true, |name| name.trim_end() != PROBER) {
-            return Err(NOT_HERE.into());
+            return Err(Unseen::NotHere);
         }
-        let membership = read("cgroup").map_err(|error| format!("cgroup: {error}"))?;
+        let membership = read("cgroup").map_err(|error| Unseen::Unreadable {
+            name: "cgroup",
+            error,
+        })?;
         if marks.has_groups && !is_in(&membership, named.group) {
-            return Err(format!(
-                "process {} is in no control group of the container's",
-                first.process.pid()
-            ));
+            return Err(Unseen::OtherGroup(first.process.pid()));
         }
         // A user's own container shows its root to a visitor alone. What is mounted there
         // everybody may read.
         let is_root = rustix::process::geteuid().is_root();
         if is_root || matches!(first.input, Input::Volume(_)) {
-            first.has_our_input().map_err(|error| error.to_string())?;
+            first.has_our_input().map_err(Unseen::OtherInput)?;
         }
         match first.is_there() {
             true => Ok(first),
-            false => Err(NOT_HERE.into()),
+            false => Err(Unseen::NotHere),
         }
     }
 
     /// What a visitor was handed: the process by its number, which `held` has held since
-    /// somebody looked at it.
+    /// a process looked at it.
     pub fn handed(pid: i32, held: BorrowedFd, input: Input) -> Result<Self> {
         let process = Pid::from_raw(pid).and_then(Held::of);
         let process = process.ok_or_else(gone)?;

@@ -81,7 +81,7 @@ impl Held {
     }
 
     /// Its real, effective, saved and file system user ids are this user's: a program
-    /// with the set-user-id bit keeps the real one of whoever has started it.
+    /// with the set-user-id bit keeps the real one of the user who has started it.
     pub fn is_wholly_ours(&self) -> bool {
         let us = geteuid().as_raw().to_string();
         let ids = self.status("Uid:");
@@ -211,7 +211,7 @@ pub fn is_same(one: &Metadata, other: &Metadata) -> bool {
 }
 
 /// Nobody but root and this user can change the file, or anything on the way to it. The
-/// sticky bit does not help: whoever may make a name there may link another program.
+/// sticky bit does not help: a user who may make a name there may link another program.
 fn is_installed(program: &Path) -> bool {
     let us = geteuid().as_raw();
     program.ancestors().all(|place| {
@@ -220,7 +220,7 @@ fn is_installed(program: &Path) -> bool {
         };
         let kind = found.file_type();
         let fits = if place == program {
-            // A set-id program runs as another than whoever starts it.
+            // A set-id program runs as another user than the one who starts it.
             kind.is_file() && found.mode() & 0o6000 == 0
         } else {
             kind.is_dir()

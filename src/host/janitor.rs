@@ -3,8 +3,8 @@
 //! the tool can no longer: directories and mounts on the host, and containers
 //! that were created and perhaps never started.
 
-use crate::failure::Failure;
 use crate::host::claim;
+use crate::host::error::HostError;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
@@ -57,14 +57,7 @@ pub struct Janitor {
 
 impl Janitor {
     /// Starts one. `engine` are the arguments by which it finds the engine.
-    pub fn start(engine: &[OsString]) -> Result<Self, Failure> {
-        let failed = |error: std::io::Error| {
-            Failure::blocked(
-                "janitor.start",
-                format!("cannot start a process that tidies up should this one be killed: {error}"),
-                "give room for another process, then run again",
-            )
-        };
+    pub fn start(engine: &[OsString]) -> Result<Self, HostError> {
         let mut child = Command::new("/proc/self/exe")
             .arg(ARGUMENT)
             .args(engine)
@@ -74,7 +67,7 @@ impl Janitor {
             // Ctrl-C is for the tool.
             .process_group(0)
             .spawn()
-            .map_err(failed)?;
+            .map_err(HostError::Janitor)?;
         let pipe = child.stdin.take();
         Ok(Self {
             child: Mutex::new(child),

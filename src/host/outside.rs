@@ -6,6 +6,7 @@ use crate::host::first::{First, Marks, Named};
 use crate::host::groups::group_limits;
 use crate::host::proc::{bounded, descriptors, namespaces};
 use crate::host::sentry::Sentry;
+use crate::host::unseen::Unseen;
 use crate::host::visitor;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -35,7 +36,7 @@ impl View {
 
 /// The process behind the container that the engine names: what the host sees of it, or why
 /// it could not look.
-pub fn view(named: Named, marks: &Marks) -> Result<View, String> {
+pub fn view(named: Named, marks: &Marks) -> Result<View, Unseen> {
     match First::find(named, marks) {
         Ok(first) => look(&first).map(View::First),
         // Where the kernel is not the host's, another process is in its place.
@@ -47,12 +48,12 @@ pub fn view(named: Named, marks: &Marks) -> Result<View, String> {
 }
 
 /// What the host saw of the process that runs a kernel.
-fn look_at_sentry(sentry: &Sentry) -> Result<SentryFacts, String> {
+fn look_at_sentry(sentry: &Sentry) -> Result<SentryFacts, Unseen> {
     let proc = sentry.folder();
-    let read = |name: &str| {
+    let read = |name| {
         let read = bounded(&proc.join(name), MOST_TEXT);
-        let text = read.map_err(|error| format!("{name}: {error}"))?;
-        String::from_utf8(text).map_err(|_| format!("{name}: not text"))
+        let text = read.map_err(|error| Unseen::Unreadable { name, error })?;
+        String::from_utf8(text).map_err(|_| Unseen::NotText(name))
     };
     let mut rights = Rights {
         is_root: rustix::process::geteuid().is_root(),
@@ -70,7 +71,7 @@ fn look_at_sentry(sentry: &Sentry) -> Result<SentryFacts, String> {
     };
     match sentry.is_there() {
         true => Ok(facts),
-        false => Err("the process that runs the container's kernel ended meanwhile".into()),
+        false => Err(Unseen::KernelEnded),
     }
 }
 
@@ -78,10 +79,11 @@ fn look_at_sentry(sentry: &Sentry) -> Result<SentryFacts, String> {
 const MOST_TEXT: u64 = 256 * 1024;
 
 /// What the host saw, or why it could not look.
-fn look(first: &First) -> Result<OutsideFacts, String> {
+fn look(first: &First) -> Result<OutsideFacts, Unseen> {
     let proc = first.folder();
-    let read = |name: &str| {
-        fs::read_to_string(proc.join(name)).map_err(|error| format!("{name}: {error}"))
+    let read = |name| {
+        let text = fs::read_to_string(proc.join(name));
+        text.map_err(|error| Unseen::Unreadable { name, error })
     };
     let is_visitor_needed = visitor::is_needed();
     let mut rights = Rights {
@@ -109,7 +111,7 @@ fn look(first: &First) -> Result<OutsideFacts, String> {
     // Otherwise another process could have had its number meanwhile.
     match first.is_there() {
         true => Ok(facts),
-        false => Err("the container's process ended while it was looked at".into()),
+        false => Err(Unseen::Ended),
     }
 }
 
@@ -123,13 +125,13 @@ struct Rights {
 
 impl Rights {
     /// What was read; nothing if there was no right to, which is then written down.
-    fn had<T: Default>(&mut self, read: io::Result<T>, field: &str) -> Result<T, String> {
+    fn had<T: Default>(&mut self, read: io::Result<T>, name: &'static str) -> Result<T, Unseen> {
         match read {
             Err(error) if error.kind() == ErrorKind::PermissionDenied && !self.is_root => {
-                self.absent.push(field.to_owned());
+                self.absent.push(name.to_owned());
                 Ok(T::default())
             }
-            read => read.map_err(|error| format!("{field}: {error}")),
+            read => read.map_err(|error| Unseen::Unreadable { name, error }),
         }
     }
 }
@@ -178,20 +180,20 @@ mod tests {
         assert_eq!(user.absent, ["namespaces", "descriptors"]);
         let mut user = rights(false);
         let read = user.had(Ok("0=pipe".to_owned()), "descriptors");
-        assert_eq!(read.as_deref(), Ok("0=pipe"));
+        assert_eq!(read.unwrap(), "0=pipe");
         assert!(user.absent.is_empty());
     }
 
     #[test]
     fn nothing_else_makes_it_absent() {
         let mut user = rights(false);
-        let gone: Result<String, String> = user.had(Err(ErrorKind::NotFound.into()), "descriptors");
-        assert!(gone.unwrap_err().starts_with("descriptors: "));
+        let gone = user.had::<String>(Err(ErrorKind::NotFound.into()), "descriptors");
+        assert!(gone.unwrap_err().to_string().starts_with("descriptors: "));
         let other = user.had::<String>(Err(io::Error::other("not ours")), "descriptors");
-        assert_eq!(other.unwrap_err(), "descriptors: not ours");
+        assert_eq!(other.unwrap_err().to_string(), "descriptors: not ours");
         let mut root = rights(true);
         let refused = root.had::<String>(refused(), "namespaces");
-        assert!(refused.unwrap_err().starts_with("namespaces: "));
+        assert!(refused.unwrap_err().to_string().starts_with("namespaces: "));
         assert!(user.absent.is_empty() && root.absent.is_empty());
     }
 }

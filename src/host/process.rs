@@ -118,7 +118,7 @@ mod tests {
         };
         assert_eq!(said("echo word").unwrap(), b"word\n");
         assert_eq!(said("echo word; exit 1"), None);
-        // Somebody else holds on to the pipe, and would for a minute.
+        // Another process holds on to the pipe, and would for a minute.
         let began = Instant::now();
         assert_eq!(said("sleep 60 & echo $!").map(|pid| end(&pid)), Some(true));
         assert!(began.elapsed() < Duration::from_secs(50));

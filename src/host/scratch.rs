@@ -11,9 +11,9 @@
 //! engine runs as root or as this user, and binds what lies below. Everything is made by
 //! descriptor, and modes are opened last.
 
-use crate::failure::Failure;
 use crate::files::Folder;
 use crate::host::claim::{Claim, PREFIX, parent};
+use crate::host::error::HostError;
 use crate::host::janitor::Janitor;
 use rustix::fs::{Gid, Uid, fchown};
 use rustix::mount::{MountFlags, mount};
@@ -44,14 +44,11 @@ impl<'a> Scratch<'a> {
         owner: &str,
         maker: &str,
         janitor: &'a Janitor,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, HostError> {
         let name = format!("{PREFIX}{run_id}");
-        let failed = |error: io::Error| {
-            Failure::blocked(
-                "scratch.unusable",
-                format!("cannot make {name} for /in and /out: {error}"),
-                "make room or give the right to write there (or set TMPDIR), then run again",
-            )
+        let failed = |error: io::Error| HostError::Scratch {
+            name: name.clone(),
+            error,
         };
         let parent = parent().map_err(failed)?;
         janitor.make(&parent.path().join(&name));

@@ -1,18 +1,18 @@
 //! Who gets to the host's side of /in and /out.
 
 use super::*;
-use crate::host::claim::tests::{SOMEBODY, is_root, open_place};
+use crate::host::claim::tests::{OTHER_USER, is_root, open_place};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Tells whether somebody else can do this to a path.
-fn somebody_can(what: &[&str], path: &Path) -> bool {
+/// Tells whether another user can do this to a path.
+fn another_user_can(what: &[&str], path: &Path) -> bool {
     let mut command = Command::new(what[0]);
     command.args(&what[1..]).arg(path);
     command.stderr(Stdio::null()).stdout(Stdio::null());
-    let done = command.uid(SOMEBODY).gid(SOMEBODY).status().unwrap();
+    let done = command.uid(OTHER_USER).gid(OTHER_USER).status().unwrap();
     done.success()
 }
 
@@ -49,7 +49,7 @@ fn nobody_else_reaches_what_is_open() {
         (&["ln", "-s", "/etc/shadow"], &base.join("in/link")),
         (&["rmdir"], &base.join("out")),
     ] {
-        assert!(!somebody_can(what, path) && target.exists(), "{what:?}");
+        assert!(!another_user_can(what, path) && target.exists(), "{what:?}");
     }
     drop(claim);
     assert!(!base.exists());

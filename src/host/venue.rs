@@ -1,8 +1,8 @@
 //! What can be seen of the venue, and whether it fits the claim. All of it is
 //! this tool's own word.
 
-use crate::failure::Failure;
 use crate::files::read_bounded;
+use crate::host::error::HostError;
 use crate::host::system::operating_system;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -10,7 +10,7 @@ use std::path::Path;
 use tki_evidence::evidence::VenueFacts;
 use tki_evidence::stamp::{hex, sha256_hex};
 use tki_evidence::venue::{
-    ABSENT, ANOTHER_MACHINE, HARDWARE_PROOF, PLATFORM_PROOF, THIS_HOST, VenueError, VenueRules,
+    ABSENT, ANOTHER_MACHINE, HARDWARE_PROOF, PLATFORM_PROOF, THIS_HOST, VenueRules,
 };
 use tki_text::printable;
 
@@ -92,7 +92,7 @@ pub fn observe_host() -> VenueFacts {
     }
 }
 
-/// Statements about the venue that somebody else signed, such as a token of the CI
+/// Statements about the venue that another party signed, such as a token of the CI
 /// system. They are kept and not judged.
 #[derive(Debug, Default)]
 pub struct Proofs {
@@ -102,12 +102,15 @@ pub struct Proofs {
 
 impl Proofs {
     /// Reads those that are given.
-    pub fn read(platform: Option<&Path>, hardware: Option<&Path>) -> Result<Self, Failure> {
+    pub fn read(platform: Option<&Path>, hardware: Option<&Path>) -> Result<Self, HostError> {
         let read = |file: Option<&Path>| {
             let read = |path: &Path| match read_bounded(path, MOST) {
-                Ok(bytes) if bytes.is_empty() => Err(unreadable(path, "it is empty")),
+                Ok(bytes) if bytes.is_empty() => Err(HostError::EmptyProof { path: path.into() }),
                 Ok(bytes) => Ok(bytes),
-                Err(error) => Err(unreadable(path, &error.to_string())),
+                Err(error) => Err(HostError::Proof {
+                    path: path.into(),
+                    error,
+                }),
             };
             file.map(read).transpose()
         };
@@ -136,49 +139,37 @@ impl Proofs {
     }
 }
 
-fn unreadable(path: &Path, why: &str) -> Failure {
-    Failure::usage(
-        "venue.proof",
-        format!("{}: {why}", path.display()),
-        "give a file of at most 64 KiB with what the platform or the hardware signed",
-    )
-}
-
 /// A developer's machine may not pass for an approved venue.
 pub fn check(
     claim: &str,
     facts: &VenueFacts,
     kernel: &str,
     rules: &VenueRules,
-) -> Result<(), Failure> {
+) -> Result<(), HostError> {
     let signs = rules.against(claim, facts, kernel);
     if signs.is_empty() {
         return Ok(());
     }
-    Err(Failure::blocked(
-        "venue.implausible",
-        format!(
-            "--venue {claim} is claimed, but {}",
-            printable(&signs.join("; "), 400)
-        ),
-        "run with --venue dev for development; run on the VPS or the CI runner for B4′ evidence",
-    ))
+    Err(HostError::Implausible {
+        claim: claim.to_owned(),
+        signs,
+    })
 }
 
 /// The rules in a file, or the built-in ones.
-pub fn rules(file: Option<&Path>) -> Result<VenueRules, Failure> {
+pub fn rules(file: Option<&Path>) -> Result<VenueRules, HostError> {
     let Some(path) = file else {
         return Ok(VenueRules::built_in().clone());
     };
-    let shown = path.display();
-    let next = "evidence-schema/src/venues.toml shows the form";
-    let text = read_bounded(path, MOST_RULES)
-        .map_err(|error| error.to_string())
-        .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8".into()))
-        .map_err(|why| Failure::usage("venues.unreadable", format!("{shown}: {why}"), next))?;
-    VenueRules::parse(&text).map_err(|error: VenueError| {
-        Failure::usage("venues.malformed", format!("{shown}: {error}"), next)
-    })
+    let path = path.to_owned();
+    let bytes = match read_bounded(&path, MOST_RULES) {
+        Ok(bytes) => bytes,
+        Err(error) => return Err(HostError::Rules { path, error }),
+    };
+    let Ok(text) = String::from_utf8(bytes) else {
+        return Err(HostError::RulesText { path });
+    };
+    VenueRules::parse(&text).map_err(|error| HostError::MalformedRules { path, error })
 }
 
 /// The start of a file about the host; empty if it cannot be read.

@@ -3,14 +3,13 @@
 
 use crate::engine::gate::Doorway;
 use crate::engine::{Ended, Engine, EngineError, GateKind, Launch, Session};
-use crate::failure::Failure;
 use crate::host::janitor::Janitor;
 use crate::image::Image;
+use crate::launch::error::LaunchError;
 use crate::launch::sides::{Maker, Sides};
 use tki_evidence::evidence::GateReport;
 use tki_evidence::seccomp::gated;
 use tki_evidence::stamp::sha256_hex;
-use tki_text::printable;
 
 /// What a container is launched from.
 #[derive(Clone, Copy, Debug)]
@@ -45,13 +44,13 @@ pub struct Ran<T> {
 
 /// Launches a container with a gate before it, if the launch asks for one, has `converse`
 /// talk with it, and waits for its end.
-pub fn run<T>(
+pub fn run<T, E: From<LaunchError>>(
     engine: &mut dyn Engine,
     mut launch: Launch,
     means: Means,
     sides: &mut Sides,
-    converse: impl FnOnce(&mut dyn Session, &mut Sides) -> Result<T, Failure>,
-) -> Result<Launched<T>, Failure> {
+    converse: impl FnOnce(&mut dyn Session, &mut Sides) -> Result<T, E>,
+) -> Result<Launched<T>, E> {
     let plain = launch.seccomp.clone();
     let doorway = if launch.gate && engine.gate_kind() == GateKind::Listener {
         Some(open_doorway(sides, &mut launch)?)
@@ -63,33 +62,25 @@ pub fn run<T>(
     means.janitor.gone(&launch.folder);
     let mut session = match (launched, &doorway) {
         (Err(error), _) if is_about_volumes(&error, means.maker) => {
-            return Err(Failure::blocked(
-                NO_VOLUMES,
-                format!("the engine makes no volumes for /in and /out: {error}"),
-                "let the engine make volumes of its local driver, or run as root on its host",
-            ));
+            return Err(LaunchError::NoVolumes(error).into());
         }
         (Err(EngineError::Refused { message, .. }), Some(_)) => {
             return Ok(Launched::GateRefused(message));
         }
-        (other, _) => other?,
+        (other, _) => other.map_err(LaunchError::from)?,
     };
-    let talked = converse(session.as_mut(), sides).and_then(|said| Ok((said, session.finish()?)));
+    let talked = converse(session.as_mut(), sides).and_then(|said| {
+        let ended = session.finish().map_err(LaunchError::from)?;
+        Ok((said, ended))
+    });
     let own_gate = session.gate();
     drop(session);
     let closed = doorway.map_or(own_gate, Doorway::close);
     let mut gate = closed.report;
     // Whatever else came of it: nobody watched the container to its end.
     if closed.broken {
-        return Err(Failure::blocked(
-            "gate.broken",
-            format!(
-                "the exec gate broke and ended the container: {}",
-                gate.reason
-            ),
-            "the prober tries a few dozen execs; build the image from this tki-attest and run \
-             again",
-        ));
+        let reason = gate.reason;
+        return Err(LaunchError::GateBroken { reason }.into());
     }
     let (said, ended) = talked?;
     if launch.seccomp != plain {
@@ -98,9 +89,6 @@ pub fn run<T>(
     check_end(ended)?;
     Ok(Launched::Ended(Box::new(Ran { launch, said, gate })))
 }
-
-/// The failure of a launch that an engine refused for its volumes.
-pub const NO_VOLUMES: &str = "volumes.refused";
 
 /// The engine was asked for volumes, and it is these that it did not make.
 fn is_about_volumes(error: &EngineError, maker: &Maker) -> bool {
@@ -113,59 +101,41 @@ fn is_about_volumes(error: &EngineError, maker: &Maker) -> bool {
 
 /// Opens the supervisor's socket beside the container's directories, and has
 /// the profile ask it.
-fn open_doorway(sides: &mut Sides, launch: &mut Launch) -> Result<Doorway, Failure> {
+fn open_doorway(sides: &mut Sides, launch: &mut Launch) -> Result<Doorway, LaunchError> {
     const NAME: &str = "gate.sock";
     let opened = sides.folder().and_then(|folder| {
         let path = folder.path().join(NAME);
         let socket = folder.bind(NAME, 0o600)?;
         Ok((Doorway::open(&path, socket)?, path))
     });
-    let (doorway, path) = opened.map_err(|error| {
-        Failure::blocked(
-            "gate.socket",
-            format!("cannot make a socket for the exec gate: {error}"),
-            "run again, or with --gate off",
-        )
-    })?;
-    let profile = gated(&launch.seccomp, &path.to_string_lossy())
-        .ok_or_else(|| Failure::internal("gate.profile", "the profile cannot be extended"))?;
+    let (doorway, path) = opened.map_err(LaunchError::GateSocket)?;
+    let profile =
+        gated(&launch.seccomp, &path.to_string_lossy()).ok_or(LaunchError::GateProfile)?;
     launch.settings.seccomp = sha256_hex(profile.as_bytes());
     launch.seccomp = profile;
     Ok(doorway)
 }
 
 /// The container is gone in the middle: never a pass, whatever it said before.
-pub fn ended_early(session: &mut dyn Session, when: &str) -> Failure {
+pub fn ended_early(session: &mut dyn Session, when: &'static str) -> LaunchError {
     let complaint = session.complaint();
     let status = match session.finish() {
-        Ok(Ended {
-            status: Some(status),
-        }) => format!("status {status}"),
-        Ok(_) => "unknown status".into(),
-        Err(EngineError::Refused { .. }) => "unknown status".into(),
+        Ok(Ended { status }) => status,
+        Err(EngineError::Refused { .. }) => None,
         // Interrupted, out of time, or it is the engine that is gone.
         Err(error) => return error.into(),
     };
-    let said = match complaint.as_str() {
-        "" => String::new(),
-        complaint => format!("; it wrote: {}", printable(complaint, 400)),
-    };
-    Failure::blocked(
-        "container.ended-early",
-        format!("the container ended ({status}) {when}{said}"),
-        "a container that ends early proves nothing; see whether something on the host kills \
-         containers, then run again",
-    )
+    LaunchError::EndedEarly {
+        status,
+        when,
+        complaint,
+    }
 }
 
 /// The prober ends with 0 when it has said everything.
-fn check_end(ended: Ended) -> Result<(), Failure> {
+fn check_end(ended: Ended) -> Result<(), LaunchError> {
     match ended.status {
         Some(0) | None => Ok(()),
-        Some(status) => Err(Failure::blocked(
-            "container.ended-badly",
-            format!("the prober said everything but ended with status {status}"),
-            "see whether something on the host kills containers, then run again",
-        )),
+        Some(status) => Err(LaunchError::EndedBadly { status }),
     }
 }

@@ -2,11 +2,11 @@
 //! nothing of it is a path of this host and nobody needs a right here. An engine without
 //! volumes binds directories that [`Scratch`] makes.
 
-use crate::failure::Failure;
 use crate::host::claim::{self, Claim};
 use crate::host::first::{Input, Marks};
 use crate::host::janitor::Janitor;
 use crate::host::scratch::Scratch;
+use crate::launch::error::LaunchError;
 use crate::sandbox::profile::{Limits, USER};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -65,23 +65,18 @@ impl<'a> Sides<'a> {
         limits: &Limits,
         maker: &Maker,
         janitor: &'a Janitor,
-    ) -> Result<Self, Failure> {
-        let Maker::Launcher(why) = maker else {
+    ) -> Result<Self, LaunchError> {
+        let Maker::Launcher(said) = maker else {
             return Ok(Self::Engine(Volumes::new(
                 name, input, limits, maker, janitor,
             )));
         };
         let scratch = Scratch::new(name, limits.out(), USER, &maker.name(), janitor)?;
-        if !why.is_empty() && scratch.backing().kind != "tmpfs" {
-            return Err(Failure::blocked(
-                "scratch.no-right",
-                format!(
-                    "the engine makes no volumes ({why}), and {}",
-                    scratch.backing().reason
-                ),
-                "run as root on the engine's own host (`sudo tki-attest run …`), or let the \
-                 engine make volumes of its local driver",
-            ));
+        if !said.is_empty() && scratch.backing().kind != "tmpfs" {
+            return Err(LaunchError::NoRight {
+                said: said.clone(),
+                reason: scratch.backing().reason.clone(),
+            });
         }
         Ok(Self::Host(scratch))
     }

@@ -1,6 +1,6 @@
 //! Pipelines for CI systems: the same facts in each one's own form.
 
-use crate::failure::Failure;
+use crate::packet::error::PacketError;
 use crate::packet::template::{Slot, fill_safely};
 use crate::packet::{Facts, Packet};
 
@@ -10,7 +10,7 @@ pub const GITHUB: &str = include_str!("github-actions.yml");
 pub const GITLAB: &str = include_str!("gitlab-ci.yml");
 
 /// The pipeline that a template describes.
-pub fn packet(template: &str, facts: &Facts, folder: &str) -> Result<Packet, Failure> {
+pub fn packet(template: &str, facts: &Facts, folder: &str) -> Result<Packet, PacketError> {
     let values = vec![
         ("id", Slot::Word(facts.id.clone())),
         ("version", Slot::Word(facts.tool.version.clone())),

@@ -2,10 +2,10 @@
 
 use crate::engine::local::compiled_filter;
 use crate::executable;
-use crate::failure::Failure;
 use crate::image::{Image, built_in};
+use crate::packet::error::PacketError;
 use crate::packet::template::{check_name, shell};
-use crate::random::random_hex;
+use crate::random::{RandomError, random_hex};
 use crate::sandbox::profile::{Limits as SandboxLimits, Profile};
 use crate::sandbox::settings;
 use tki_evidence::catalogue::CANONICAL;
@@ -49,7 +49,7 @@ pub struct Facts {
 
 impl Facts {
     /// Of this build and a profile, whose file's name stands in every packet.
-    pub fn new(profile: Profile) -> Result<Self, Failure> {
+    pub fn new(profile: Profile) -> Result<Self, PacketError> {
         check_name("the profile's file name", &profile.seccomp.name)?;
         let id = format!("packet-{}", random_hex::<4>()?);
         let binds = vec![
@@ -75,24 +75,22 @@ impl Facts {
 
     /// The challenge as the line that the prober reads, where these invariants
     /// of the sandbox cannot be had.
-    pub fn challenge_line(&self, missing: &[&str]) -> Result<String, Failure> {
+    pub fn challenge_line(&self, missing: &[&str]) -> Result<String, PacketError> {
         let challenge = Challenge {
             accept_missing: missing.iter().map(|name| (*name).into()).collect(),
             ..self.challenge.clone()
         };
         serde_json::to_string(&HostMessage::Challenge(challenge))
             .map(|line| line + "\n")
-            .map_err(|error| Failure::internal("packet.challenge", error.to_string()))
+            .map_err(PacketError::Challenge)
     }
 
     /// Everything that plain command lines need, by name.
-    pub fn files(&self) -> Result<Vec<(&'static str, Vec<u8>)>, Failure> {
-        let filter = compiled_filter(&self.profile.seccomp.text).map_err(|why| {
-            Failure::usage(
-                "packet.seccomp",
-                format!("the profile {}: {why}", self.profile.seccomp.name),
-                "give a profile without SCMP_ACT_TRACE and SCMP_ACT_NOTIFY",
-            )
+    pub fn files(&self) -> Result<Vec<(&'static str, Vec<u8>)>, PacketError> {
+        let filter = compiled_filter(&self.profile.seccomp.text);
+        let filter = filter.map_err(|error| PacketError::Seccomp {
+            name: self.profile.seccomp.name.clone(),
+            error,
         })?;
         let mut files = vec![
             ("challenge.json", self.challenge_line(&[])?.into_bytes()),
@@ -183,7 +181,7 @@ pub fn sums(files: &[(&'static str, Vec<u8>)]) -> String {
 }
 
 /// The twelve canonical probes, without limits to run into.
-fn challenge(profile: &Profile) -> Result<Challenge, Failure> {
+fn challenge(profile: &Profile) -> Result<Challenge, RandomError> {
     let positive = |value: i64| u32::try_from(value).unwrap_or(0);
     let limits = &profile.limits;
     Ok(Challenge {

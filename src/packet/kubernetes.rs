@@ -1,6 +1,6 @@
 //! Manifests for Kubernetes: one pod as a Job, one on every node as a DaemonSet.
 
-use crate::failure::Failure;
+use crate::packet::error::PacketError;
 use crate::packet::facts::sums;
 use crate::packet::template::{Slot, fill_safely};
 use crate::packet::{Facts, Packet};
@@ -16,7 +16,7 @@ const COLLECT: &str = include_str!("kubernetes-collect.sh");
 const POD_LACKS: [&str; 1] = ["network-none"];
 
 /// The manifests, whose files lie in `folder`.
-pub fn packet(facts: &Facts, folder: &str) -> Result<Packet, Failure> {
+pub fn packet(facts: &Facts, folder: &str) -> Result<Packet, PacketError> {
     let limits = &facts.profile.limits;
     let challenge = facts.challenge_line(&POD_LACKS)?;
     let (uid, gid) = USER.split_once(':').unwrap_or((USER, USER));

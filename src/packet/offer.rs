@@ -1,7 +1,7 @@
 //! The packet that a BLOCKED command offers.
 
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::packet::{Audience, Facts, Why, write};
 use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
@@ -24,7 +24,7 @@ impl Offer<'_> {
     pub fn make(self, why: &Why) -> Result<String, Failure> {
         let Some(file) = self.file else {
             return Ok(
-                "somebody else can run it: `tki-attest packet --for operator --out packet.md` \
+                "another operator can run it: `tki-attest packet --for operator --out packet.md` \
                        (or --packet FILE here) writes what they need"
                     .into(),
             );
@@ -38,7 +38,7 @@ impl Offer<'_> {
     /// The same failure; one that is BLOCKED, and not by the user, names the packet as
     /// another way to go on.
     pub fn instead_of(self, mut failure: Failure) -> Result<Failure, Failure> {
-        if failure.exit == Exit::Blocked && failure.code != "run.interrupted" {
+        if failure.exit == Exit::Blocked && failure.cause != Cause::Interrupted {
             let offer = self.make(&Why::from_failure(&failure))?;
             failure.next = format!("{}\n    or: {offer}", failure.next);
         }

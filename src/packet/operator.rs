@@ -1,7 +1,7 @@
 //! For a person with root or engine rights: Markdown.
 
 use crate::clock;
-use crate::failure::Failure;
+use crate::packet::error::PacketError;
 use crate::packet::facts::sums;
 use crate::packet::template::{cell, fill, shell};
 use crate::packet::{Facts, Packet, Why};
@@ -17,7 +17,7 @@ use tki_evidence::stamp::sha256_hex;
 const TEXT: &str = include_str!("operator.md");
 
 /// The packet, whose files lie in `folder`.
-pub fn packet(facts: &Facts, why: Option<&Why>, folder: &str) -> Result<Packet, Failure> {
+pub fn packet(facts: &Facts, why: Option<&Why>, folder: &str) -> Result<Packet, PacketError> {
     let mut files = facts.files()?;
     let sums = sums(&files);
     let image = &facts.image;

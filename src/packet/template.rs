@@ -1,10 +1,10 @@
 //! Texts with places to fill in.
 
-use crate::failure::Failure;
+use crate::packet::error::PacketError;
 
 /// Replaces each `{{name}}`. A place without a value, and a value without a
 /// place, are mistakes of ours.
-pub fn fill(text: &str, values: &[(&str, String)]) -> Result<String, Failure> {
+pub fn fill(text: &str, values: &[(&str, String)]) -> Result<String, PacketError> {
     let mut out = String::with_capacity(text.len());
     let mut used = vec![false; values.len()];
     let mut rest = text;
@@ -22,11 +22,8 @@ pub fn fill(text: &str, values: &[(&str, String)]) -> Result<String, Failure> {
             .map(|end| (&after[..end], &after[end + 2..]));
         let place = found.and_then(|(name, _)| values.iter().position(|(known, _)| *known == name));
         let (Some((_, behind)), Some(place)) = (found, place) else {
-            let shown: String = after.chars().take(40).collect();
-            return Err(Failure::internal(
-                "packet.template",
-                format!("no value for {shown}"),
-            ));
+            let place = after.chars().take(40).collect();
+            return Err(PacketError::NoValue { place });
         };
         out.push_str(&values[place].1);
         used[place] = true;
@@ -34,10 +31,9 @@ pub fn fill(text: &str, values: &[(&str, String)]) -> Result<String, Failure> {
     }
     out.push_str(rest);
     match used.iter().position(|used| !used) {
-        Some(place) => Err(Failure::internal(
-            "packet.template",
-            format!("no place for {}", values[place].0),
-        )),
+        Some(place) => Err(PacketError::NoPlace {
+            name: values[place].0.to_owned(),
+        }),
         None => Ok(out),
     }
 }
@@ -61,34 +57,23 @@ pub enum Slot {
 
 /// The same as [`fill`] where a program reads the result: a value that its place
 /// cannot hold is refused.
-pub fn fill_safely(text: &str, values: Vec<(&'static str, Slot)>) -> Result<String, Failure> {
+pub fn fill_safely(text: &str, values: Vec<(&'static str, Slot)>) -> Result<String, PacketError> {
     let checked = values.into_iter().map(|(name, slot)| {
-        let safe = slot.text().map_err(|bad| unsafe_value(name, &bad))?;
+        let safe = slot.text(name)?;
         Ok((name, safe))
     });
-    fill(text, &checked.collect::<Result<Vec<_>, Failure>>()?)
-}
-
-/// A value that cannot stand in a packet.
-fn unsafe_value(what: &str, value: &str) -> Failure {
-    Failure::usage(
-        "packet.name",
-        format!("{what} {value:?} cannot stand in a packet: it is not of plain characters"),
-        "give the file a name of letters, digits, spaces and . _ - + @ ( ) ,",
-    )
+    fill(text, &checked.collect::<Result<Vec<_>, PacketError>>()?)
 }
 
 /// Checks a name that packets show.
-pub fn check_name(what: &str, name: &str) -> Result<(), Failure> {
-    match Slot::Name(name.to_owned()).text() {
-        Ok(_) => Ok(()),
-        Err(bad) => Err(unsafe_value(what, &bad)),
-    }
+pub fn check_name(what: &'static str, name: &str) -> Result<(), PacketError> {
+    Slot::Name(name.to_owned()).text(what).map(drop)
 }
 
 impl Slot {
-    /// Its text, or what of it is not safe.
-    fn text(self) -> Result<String, String> {
+    /// Its text. An error says `what` it is, and what of it is not safe.
+    fn text(self, what: &'static str) -> Result<String, PacketError> {
+        let unsafe_value = |value| Err(PacketError::Unsafe { what, value });
         let word = |c: char| c.is_ascii_alphanumeric() || "._:/@+=-".contains(c);
         let name = |c: char| c.is_alphanumeric() || "._-+@(), ".contains(c);
         match self {
@@ -97,10 +82,10 @@ impl Slot {
             Slot::Json(text) if in_one_line(&text) => Ok(text),
             Slot::Command(words) => match words.iter().find(|word| !in_one_line(word)) {
                 None => Ok(shell(&words)),
-                Some(bad) => Err(bad.clone()),
+                Some(bad) => unsafe_value(bad.clone()),
             },
             Slot::Block(text) => Ok(text),
-            Slot::Word(text) | Slot::Name(text) | Slot::Json(text) => Err(text),
+            Slot::Word(text) | Slot::Name(text) | Slot::Json(text) => unsafe_value(text),
         }
     }
 }
@@ -204,8 +189,8 @@ mod tests {
                 Slot::Json(text.clone()),
                 Slot::Command(vec!["--a".into(), text.clone()]),
             ] {
-                let failure = safe(slot.clone()).unwrap_err();
-                assert_eq!(failure.code, "packet.name", "{slot:?}");
+                let error = safe(slot.clone()).unwrap_err();
+                assert!(matches!(error, PacketError::Unsafe { .. }), "{slot:?}");
             }
         }
         for text in ["", "a b", "a#b", "a'b", "a\"b", "$x", "a`b"] {

@@ -1,4 +1,4 @@
-//! Why somebody else has to run it.
+//! Why another operator has to run it.
 
 use crate::failure::Failure;
 use crate::survey::inventory::Survey;

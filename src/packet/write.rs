@@ -1,7 +1,7 @@
 //! A packet on disk: the text, and beside it the files that it names.
 
-use crate::failure::Failure;
 use crate::files::{self, Folder, is_regular};
+use crate::packet::error::PacketError;
 use crate::packet::{Audience, Facts, Packet, Why, ci, kubernetes, operator};
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
@@ -98,31 +98,23 @@ pub fn write(
     facts: &Facts,
     why: Option<&Why>,
     out: &Path,
-) -> Result<Written, Failure> {
-    let failed = |path: &Path, error: std::io::Error| {
-        Failure::usage(
-            "packet.unwritable",
-            format!("{}: {error}", path.display()),
-            "give a plain name in a directory that can be written to",
-        )
+) -> Result<Written, PacketError> {
+    let failed = |path: &Path, error| PacketError::Unwritable {
+        path: path.to_owned(),
+        error,
     };
     // The name stands in command lines and in manifests.
     let plain = |c: char| c.is_alphanumeric() || "._-+ ".contains(c);
     let name = out.file_name().and_then(|name| name.to_str());
     let Some(name) = name.filter(|name| name.chars().all(plain)) else {
-        return Err(failed(
-            out,
-            std::io::Error::other("it names no file of plain characters"),
-        ));
+        let path = out.to_owned();
+        return Err(PacketError::NotPlain { path });
     };
     let place = Folder::open(files::folder_of(out)).map_err(|error| failed(out, error))?;
     let found = look(&place, name.as_ref()).map_err(|error| failed(out, error))?;
     if found == Found::SomethingElse {
-        return Err(Failure::usage(
-            "packet.exists",
-            format!("{}: it is there, and is no packet", out.display()),
-            "give another name: only an earlier packet is replaced",
-        ));
+        let path = out.to_owned();
+        return Err(PacketError::Exists { path });
     }
     let folder = folder_of(out);
     let shown = folder.file_name().unwrap_or_default().to_string_lossy();

@@ -45,7 +45,7 @@ pub fn render(verification: &Verification, verbose: bool, paint: Paint) -> Strin
             out,
             "{} {} {} {}",
             painted(step.outcome, paint),
-            column(step.code, 13),
+            column(step.code.name(), 13),
             column(&step.place, 27),
             printable(&step.got, 120)
         );

@@ -3,7 +3,7 @@
 //! skipped: a CI system shows all three apart.
 
 use crate::failure::Failure;
-use crate::verify::{Outcome, Verification};
+use crate::verify::{Outcome, StepCode, Verification};
 use std::fmt::Write as _;
 use tki_text::printable;
 
@@ -70,8 +70,8 @@ pub fn suite(found: &Verification) -> String {
     out += "    </properties>\n";
     for step in &found.steps {
         let name = match step.code {
-            "EV-VERDICT" | "EV-POLICY" => format!("{} {}", step.code, step.place),
-            code => code.to_owned(),
+            StepCode::Verdict | StepCode::Policy => format!("{} {}", step.code, step.place),
+            code => code.to_string(),
         };
         let _ = write!(
             out,

@@ -49,12 +49,12 @@ impl Paint {
         }
     }
 
-    /// As it should be.
+    /// Green: success.
     pub fn good(self, text: &str) -> String {
         self.with(AnsiColor::Green.on_default().bold(), text)
     }
 
-    /// As it must not be.
+    /// Red: failure.
     pub fn bad(self, text: &str) -> String {
         self.with(AnsiColor::Red.on_default().bold(), text)
     }
@@ -64,7 +64,7 @@ impl Paint {
         self.with(AnsiColor::Yellow.on_default().bold(), text)
     }
 
-    /// Beside the point.
+    /// Dimmed: secondary.
     pub fn dim(self, text: &str) -> String {
         self.with(Style::new().dimmed(), text)
     }

@@ -1,7 +1,7 @@
 //! The smallest allow-list under which the prober still proves everything:
 //! found by leaving one call out at a time and running it.
 
-use crate::failure::Failure;
+use crate::sandbox::error::SandboxError;
 use crate::sandbox::seccomp::Seccomp;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -24,30 +24,14 @@ pub struct Minimal {
 
 /// Leaves out one call after the other; `passes` says whether everything still
 /// passes under a profile.
-pub fn minimise(
+pub fn minimise<E: From<SandboxError>>(
     text: &str,
-    mut passes: impl FnMut(&Seccomp) -> Result<bool, Failure>,
+    mut passes: impl FnMut(&Seccomp) -> Result<bool, E>,
     mut tell: impl FnMut(&str, bool),
-) -> Result<Minimal, Failure> {
-    let parse = |text: &str| -> Result<(Value, Rules), Failure> {
-        let malformed = |why: String| {
-            Failure::usage(
-                "seccomp.malformed",
-                why,
-                "give an allow-list in Docker's JSON form",
-            )
-        };
-        let value = serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
-        let rules = Rules::parse(text.as_bytes()).map_err(|error| malformed(error.to_string()))?;
-        Ok((value, rules))
-    };
+) -> Result<Minimal, E> {
     let (mut profile, rules) = parse(text)?;
     if rules.default_action.lets_through() {
-        return Err(Failure::usage(
-            "seccomp.not-an-allow-list",
-            "the profile allows by default: there is nothing to leave out",
-            "give an allow-list, such as deny-by-default",
-        ));
+        return Err(SandboxError::NotAnAllowList.into());
     }
     let mut minimal = Minimal {
         needed: Vec::new(),
@@ -65,11 +49,7 @@ pub fn minimise(
     }
     let whole = Seccomp::from_text("candidate", text)?;
     if !passes(&whole)? {
-        return Err(Failure::blocked(
-            "seccomp.does-not-pass",
-            "not everything passes under the whole profile",
-            "run `tki-attest run --seccomp FILE` and see what fails",
-        ));
+        return Err(SandboxError::DoesNotPass.into());
     }
     let names: Vec<String> = rules
         .syscalls
@@ -105,6 +85,12 @@ pub fn minimise(
     Ok(minimal)
 }
 
+fn parse(text: &str) -> Result<(Value, Rules), SandboxError> {
+    let value = serde_json::from_str(text).map_err(SandboxError::NoJson)?;
+    let rules = Rules::parse(text.as_bytes()).map_err(SandboxError::MalformedCandidate)?;
+    Ok((value, rules))
+}
+
 fn leave_out(profile: &Value, name: &str) -> Value {
     let mut profile = profile.clone();
     if let Some(rules) = profile["syscalls"].as_array_mut() {
@@ -127,7 +113,7 @@ mod tests {
         let text = r#"{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[
             {"names":["execve","read","getuid"],"action":"SCMP_ACT_ALLOW"},
             {"comment":"Start, margin: x","names":["futex"],"action":"SCMP_ACT_ALLOW"}]}"#;
-        let passes = |profile: &Seccomp| Ok(profile.text.contains("\"read\""));
+        let passes = |profile: &Seccomp| Ok::<_, SandboxError>(profile.text.contains("\"read\""));
         let minimal = minimise(text, passes, |_, _| {}).unwrap();
         assert_eq!(minimal.needed, ["execve", "read"]);
         assert_eq!(minimal.margin, ["futex"]);
@@ -138,13 +124,9 @@ mod tests {
     fn a_profile_that_does_not_pass_as_a_whole_is_refused() {
         let text = r#"{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[
             {"names":["execve"],"action":"SCMP_ACT_ALLOW"}]}"#;
-        let failure = minimise(text, |_| Ok(false), |_, _| {}).unwrap_err();
-        assert_eq!(failure.code, "seccomp.does-not-pass");
-        let failure = minimise(
-            r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#,
-            |_| Ok(true),
-            |_, _| {},
-        );
-        assert_eq!(failure.unwrap_err().code, "seccomp.not-an-allow-list");
+        let refusal = |text, passes| minimise(text, |_| Ok(passes), |_, _| {}).unwrap_err();
+        assert!(matches!(refusal(text, false), SandboxError::DoesNotPass));
+        let all = r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#;
+        assert!(matches!(refusal(all, true), SandboxError::NotAnAllowList));
     }
 }

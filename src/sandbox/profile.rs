@@ -2,7 +2,8 @@
 //! (no network, read-only root, no capabilities, …) is not a field, so no file
 //! and no flag can turn it off.
 
-use crate::failure::Failure;
+use crate::sandbox::error::SandboxError;
+use crate::sandbox::limit::{Limit, LimitsError};
 use crate::sandbox::seccomp::Seccomp;
 use serde::Deserialize;
 use std::path::Path;
@@ -82,67 +83,79 @@ impl Limits {
     }
 
     /// Reads the limits of a profile file (TOML).
-    pub fn read(path: &Path) -> Result<Self, Failure> {
+    pub fn read(path: &Path) -> Result<Self, SandboxError> {
         Self::read_chosen(path).map(|(limits, _)| limits)
     }
 
-    /// The same, with the names of those that the file sets.
-    pub fn read_chosen(path: &Path) -> Result<(Self, Vec<String>), Failure> {
-        let shown = path.display();
-        let unreadable = |why: String| {
-            Failure::usage(
-                "profile.unreadable",
-                format!("{shown}: {why}"),
-                "give a TOML file with a [limits] table; docs/sandbox.md shows one",
-            )
+    /// The same, with those that the file sets.
+    pub fn read_chosen(path: &Path) -> Result<(Self, Vec<Limit>), SandboxError> {
+        let path = path.to_owned();
+        let bytes = match crate::files::read_bounded(&path, MAX_PROFILE) {
+            Ok(bytes) => bytes,
+            Err(error) => return Err(SandboxError::Unreadable { path, error }),
         };
-        let bytes = crate::files::read_bounded(path, MAX_PROFILE)
-            .map_err(|error| unreadable(error.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|_| unreadable("not UTF-8".into()))?;
-        let limits = Self::parse(&text).map_err(unreadable)?;
-        Ok((limits, chosen(&text)))
+        let Ok(text) = String::from_utf8(bytes) else {
+            return Err(SandboxError::Binary { path });
+        };
+        match Self::parse(&text) {
+            Ok(limits) => Ok((limits, chosen(&text))),
+            Err(error) => Err(SandboxError::Limits { path, error }),
+        }
     }
 
     /// The limits in the text of a profile file, or what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, LimitsError> {
         let file: File = toml::from_str(text).map_err(|error| {
             let place = error.span().map(|span| line_and_column(text, span.start));
             let (line, column) = place.unwrap_or((1, 1));
-            format!("line {line}, column {column}: {}", error.message())
+            LimitsError::Form {
+                line,
+                column,
+                message: error.message().to_owned(),
+            }
         })?;
         file.limits.check()?;
         Ok(file.limits)
     }
 
     /// Limits that are none, or that no run could keep, are refused.
-    fn check(&self) -> Result<(), String> {
-        let bounds = [
-            ("pids", self.pids, 8, 4096),
-            ("memory_bytes", self.memory_bytes, 16 << 20, 1 << 40),
-            ("cpu_millis", self.cpu_millis, 10, 1_024_000),
-            ("nofile", self.nofile, 16, 1 << 20),
-            ("nproc", self.nproc, 8, 1 << 22),
-            ("out_bytes", self.out_bytes as i64, 4096, 1 << 40),
-            ("tmp_bytes", self.tmp_bytes as i64, 4096, 1 << 40),
-            ("out_files", self.out_files as i64, 32, 1 << 20),
-            ("tmp_files", self.tmp_files as i64, 32, 1 << 20),
-        ];
-        for (name, value, least, most) in bounds {
-            if !(least..=most).contains(&value) {
-                return Err(format!(
-                    "limits.{name} is {value}; it must be between {least} and {most}"
-                ));
+    fn check(&self) -> Result<(), LimitsError> {
+        for limit in Limit::ALL {
+            let (value, bounds) = (self.value(limit), limit.bounds());
+            if !bounds.contains(&value) {
+                let (least, most) = bounds.into_inner();
+                return Err(LimitsError::Range {
+                    limit,
+                    value,
+                    least,
+                    most,
+                });
             }
         }
         Ok(())
     }
+
+    fn value(&self, limit: Limit) -> i64 {
+        match limit {
+            Limit::Pids => self.pids,
+            Limit::MemoryBytes => self.memory_bytes,
+            Limit::CpuMillis => self.cpu_millis,
+            Limit::Nofile => self.nofile,
+            Limit::Nproc => self.nproc,
+            Limit::OutBytes => self.out_bytes as i64,
+            Limit::TmpBytes => self.tmp_bytes as i64,
+            Limit::OutFiles => self.out_files as i64,
+            Limit::TmpFiles => self.tmp_files as i64,
+        }
+    }
 }
 
-/// The names of the limits that the text of a profile file sets.
-fn chosen(text: &str) -> Vec<String> {
+/// The limits that the text of a profile file sets.
+fn chosen(text: &str) -> Vec<Limit> {
     let file: toml::Table = toml::from_str(text).unwrap_or_default();
     let limits = file.get("limits").and_then(toml::Value::as_table);
-    limits.map_or_else(Vec::new, |limits| limits.keys().cloned().collect())
+    let sets = |limit: &Limit| limits.is_some_and(|limits| limits.contains_key(limit.name()));
+    Limit::ALL.into_iter().filter(sets).collect()
 }
 
 fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
@@ -160,7 +173,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("p.toml");
         std::fs::write(&path, text).unwrap();
-        Limits::read(&path).map_err(|failure| failure.message)
+        Limits::read(&path).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -174,10 +187,10 @@ mod tests {
     fn what_a_file_sets_is_known() {
         assert_eq!(
             chosen("[limits]\nnofile = 64\npids = 32\n"),
-            ["nofile", "pids"]
+            [Limit::Pids, Limit::Nofile]
         );
         for text in ["", "[limits]\n", "limits = 7\n", "[limits\n"] {
-            assert_eq!(chosen(text), [""; 0], "{text}");
+            assert_eq!(chosen(text), [], "{text}");
         }
     }
 

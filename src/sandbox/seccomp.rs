@@ -1,7 +1,7 @@
 //! The seccomp profile: the exact bytes that go to the engine, and what can be
 //! said about them beforehand.
 
-use crate::failure::Failure;
+use crate::sandbox::error::SandboxError;
 use std::path::Path;
 use tki_evidence::seccomp::Rules;
 use tki_evidence::stamp::sha256_hex;
@@ -25,39 +25,36 @@ pub struct Seccomp {
 
 impl Seccomp {
     /// A built-in profile by name, or a file by path.
-    pub fn resolve(given: &str) -> Result<Self, Failure> {
+    pub fn resolve(given: &str) -> Result<Self, SandboxError> {
         let (name, bytes) = read(given)?;
         Self::from_bytes(&name, &bytes)
     }
 
     /// A profile from its text.
-    pub fn from_text(name: &str, text: &str) -> Result<Self, Failure> {
+    pub fn from_text(name: &str, text: &str) -> Result<Self, SandboxError> {
         Self::from_bytes(name, text.as_bytes())
     }
 
     /// The rules of a profile, also of one under which nothing could start.
-    pub fn read_rules(given: &str) -> Result<Rules, Failure> {
+    pub fn read_rules(given: &str) -> Result<Rules, SandboxError> {
         let (name, bytes) = read(given)?;
-        Rules::parse(&bytes).map_err(|error| malformed(&name, &error.to_string()))
+        Rules::parse(&bytes).map_err(|error| SandboxError::Malformed { name, error })
     }
 
-    fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, Failure> {
-        let rules = Rules::parse(bytes).map_err(|error| malformed(name, &error.to_string()))?;
-        let text = String::from_utf8(bytes.to_vec()).map_err(|_| malformed(name, "not UTF-8"))?;
+    fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, SandboxError> {
+        let name = name.to_owned();
+        let rules = match Rules::parse(bytes) {
+            Ok(rules) => rules,
+            Err(error) => return Err(SandboxError::Malformed { name, error }),
+        };
+        let Ok(text) = String::from_utf8(bytes.to_vec()) else {
+            return Err(SandboxError::BinarySeccomp { name });
+        };
         if let Some(why) = why_it_cannot_start(&rules) {
-            return Err(Failure::usage(
-                "seccomp.denies-execve",
-                format!(
-                    "seccomp profile {name} {why}, so no container could start: engines load the \
-                     filter before the last exec of the container's start. A container that \
-                     fails to start is no proof of anything."
-                ),
-                "allow execve in the profile; the prober denies execve and execveat itself, \
-                 by a filter of its own, before phase locked",
-            ));
+            return Err(SandboxError::DeniesExecve { name, why });
         }
         Ok(Self {
-            name: name.into(),
+            name,
             sha256: sha256_hex(bytes),
             text,
         })
@@ -65,19 +62,16 @@ impl Seccomp {
 }
 
 /// The name and the bytes of a built-in profile or of a file.
-fn read(given: &str) -> Result<(String, Vec<u8>), Failure> {
+fn read(given: &str) -> Result<(String, Vec<u8>), SandboxError> {
     match given {
         "targeted-deny" => Ok((given.into(), tki_evidence::TARGETED_DENY.into())),
         "deny-by-default" => Ok((given.into(), tki_evidence::DENY_BY_DEFAULT.into())),
         path => {
             let path = Path::new(path);
-            let bytes = crate::files::read_bounded(path, MAX_PROFILE).map_err(|error| {
-                Failure::usage(
-                    "seccomp.unreadable",
-                    format!("{}: {error}", path.display()),
-                    "give targeted-deny, deny-by-default or the path of a profile in Docker's \
-                     JSON form",
-                )
+            let bytes = crate::files::read_bounded(path, MAX_PROFILE);
+            let bytes = bytes.map_err(|error| SandboxError::UnreadableSeccomp {
+                path: path.to_owned(),
+                error,
             })?;
             let name = path.file_name().unwrap_or(path.as_os_str());
             Ok((name_of_file(&name.to_string_lossy()), bytes))
@@ -91,14 +85,6 @@ fn name_of_file(name: &str) -> String {
         true => format!("./{name}"),
         false => name.to_owned(),
     }
-}
-
-fn malformed(name: &str, why: &str) -> Failure {
-    Failure::usage(
-        "seccomp.malformed",
-        format!("seccomp profile {name}: {why}"),
-        "correct the profile; seccomp/README.md explains the form",
-    )
 }
 
 /// Why no container can start under this profile, if none can.
@@ -123,9 +109,12 @@ fn why_it_cannot_start(rules: &Rules) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Failure;
 
     fn refusal(text: &str) -> Failure {
-        Seccomp::from_bytes("t.json", text.as_bytes()).unwrap_err()
+        Seccomp::from_bytes("t.json", text.as_bytes())
+            .unwrap_err()
+            .into()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Runners of CI systems, and the operator: somebody else who can run it.
+//! Runners of CI systems, and the operator: another party who can run it.
 
 use crate::survey::call::Call;
 use crate::survey::conditions::Conditions;

@@ -113,7 +113,7 @@ fn contexts(config: &Path) -> Vec<(String, String)> {
 
 /// Asks the engine at an address.
 pub fn survey(candidate: &Candidate, conditions: &Conditions) -> Surface {
-    // Somebody may have put a password into an address.
+    // A user may have put a password into an address.
     let url = Redactor::default().clean(&candidate.url, 200);
     let surface = format!("Docker Engine at {url} ({})", candidate.from);
     let Some(address) = parse_address(&candidate.url) else {
@@ -232,7 +232,7 @@ pub fn describe(name: String, look: Look, usable: Use, conditions: &Conditions) 
             Can::no(format!(
                 "create worked, and {what} could NOT be removed: `tki-attest clean` in a minute"
             )),
-            "whoever may create containers here must also be able to remove them".into(),
+            "a client that may create containers here must also be able to remove them".into(),
         ),
         Created::Forbidden(status) => (
             Can::no(format!(

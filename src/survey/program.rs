@@ -101,8 +101,8 @@ pub fn run(command: &mut Command, most: usize, deadline: &Deadline) -> Result<En
         let _ = kill_process_group(pid, Signal::TERM);
         wait_a_little(pid);
     }
-    // Whoever it started and left behind goes too, and lets go of the pipes;
-    // whoever left the group does not, and is not waited for.
+    // A process that it started and left behind goes too, and lets go of the pipes;
+    // one that left the group does not, and is not waited for.
     let _ = kill_process_group(pid, Signal::KILL);
     let status = child.wait().map_err(ProgramError::Start)?;
     let give_up = Instant::now() + LAST_WORDS;
@@ -140,7 +140,7 @@ struct Kept {
     ended: bool,
 }
 
-/// A stream that somebody listens to.
+/// A stream that a thread listens to.
 struct Heard {
     kept: Arc<Mutex<Kept>>,
     end: Receiver<()>,

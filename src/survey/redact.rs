@@ -20,7 +20,7 @@ mod names;
 use escapes::{is_lead, units};
 use names::GONE;
 
-/// How many bytes of what somebody said are looked at. More than that is never
+/// How many bytes of what a peer said are looked at. More than that is never
 /// shown, and looking takes time.
 const MOST_BYTES: usize = 4096;
 

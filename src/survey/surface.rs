@@ -75,7 +75,7 @@ pub enum Decision {
     Use,
     /// It runs the sandbox, but not where B4′ evidence may come from.
     DevelopmentOnly,
-    /// Somebody else can run it: a packet is to be handed over.
+    /// Another operator can run it: a packet is to be handed over.
     Prepare,
     /// It tells something, and runs nothing.
     InspectOnly,
@@ -99,7 +99,7 @@ impl Decision {
     }
 }
 
-/// What stands in the way, where somebody could remove it.
+/// What stands in the way, where a person could remove it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Obstacle {
     /// Nothing, or nothing that anybody here could.

@@ -8,7 +8,7 @@ pub struct Told {
     pub(super) words: Vec<Words>,
 }
 
-/// Words of somebody else.
+/// Words of another party.
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     pub(super) lead: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct Words {
 }
 
 impl Told {
-    /// Adds what somebody else said, and whether its end is missing; `lead` stands
+    /// Adds what another party said, and whether its end is missing; `lead` stands
     /// in front of it.
     pub fn with_words(mut self, lead: &'static str, bytes: impl Into<Vec<u8>>, cut: bool) -> Self {
         let bytes = bytes.into();

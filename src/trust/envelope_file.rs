@@ -1,8 +1,8 @@
 //! Where signatures lie: `<stem>.intoto.jsonl` beside the evidence.
 
 use crate::deadline::{Deadline, Stopped};
-use crate::failure::Failure;
 use crate::trust::dsse::Envelope;
+use crate::trust::error::TrustError;
 use crate::trust::keys::Key;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
@@ -18,10 +18,9 @@ pub use tki_verify::disk::{envelope_beside as beside, read_envelope as read};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An envelope over evidence that nobody has signed yet.
-pub fn unsigned(name: &str, bytes: &[u8], evidence: &Evidence) -> Result<Envelope, Failure> {
+pub fn unsigned(name: &str, bytes: &[u8], evidence: &Evidence) -> Result<Envelope, TrustError> {
     let statement = statement::of_evidence(name, bytes, evidence);
-    let payload = serde_json::to_vec(&statement)
-        .map_err(|error| Failure::internal("statement", error.to_string()))?;
+    let payload = serde_json::to_vec(&statement).map_err(TrustError::Statement)?;
     Ok(Envelope {
         payload,
         payload_type: PAYLOAD_TYPE.into(),
@@ -36,7 +35,7 @@ pub fn signed(
     evidence: &Evidence,
     key: &Key,
     deadline: Instant,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, TrustError> {
     let mut envelope = unsigned(name, bytes, evidence)?;
     key.sign(&mut envelope, deadline)?;
     Ok(envelope.to_line())
@@ -44,14 +43,10 @@ pub fn signed(
 
 /// Keeps every other `sign` from this bundle for as long as the file is open. The
 /// evidence itself is locked: the envelope is replaced, and may not be there yet.
-pub fn lock(evidence: &Path) -> Result<File, Failure> {
-    let shown = evidence.display();
-    let unlockable = |error: std::io::Error| {
-        Failure::blocked(
-            "sign.lock",
-            format!("{shown}: it cannot be locked: {error}"),
-            "copy the bundle to a file system that has locks, and sign it there",
-        )
+pub fn lock(evidence: &Path) -> Result<File, TrustError> {
+    let unlockable = |error: std::io::Error| TrustError::Unlockable {
+        evidence: evidence.to_owned(),
+        error,
     };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file: File = rustix::fs::open(evidence, flags, Mode::empty())
@@ -71,18 +66,12 @@ pub fn lock(evidence: &Path) -> Result<File, Failure> {
         match watch.tick() {
             Ok(tick) => std::thread::sleep(tick),
             Err(Stopped::Interrupted(signal)) => {
-                return Err(Failure::blocked(
-                    "run.interrupted",
-                    format!("interrupted by {signal} while {shown} was locked by another"),
-                    "run again",
-                ));
+                let evidence = evidence.to_owned();
+                return Err(TrustError::InterruptedLock { signal, evidence });
             }
             Err(Stopped::TimedOut) => {
-                return Err(Failure::blocked(
-                    "sign.busy",
-                    format!("{shown}: another process has locked it"),
-                    "see what holds it with `lsof` or `fuser`, then sign again",
-                ));
+                let evidence = evidence.to_owned();
+                return Err(TrustError::Locked { evidence });
             }
         }
     }

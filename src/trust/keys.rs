@@ -1,11 +1,9 @@
 //! What signs: an OpenSSH Ed25519 key, from a file or held by an agent.
 
-use crate::deadline::Stopped;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::files::read_bounded;
-use crate::trust::agent::{Agent, AgentError};
+use crate::trust::agent::Agent;
 use crate::trust::dsse::{Envelope, Signature};
+use crate::trust::error::{NoKey, TrustError};
 use crate::trust::passphrase::{self, Source};
 use ed25519_dalek::{Signer as _, SigningKey};
 use ssh_key::private::{Ed25519Keypair, KeypairData};
@@ -49,70 +47,46 @@ pub struct NewKey {
     pub fingerprint: String,
 }
 
-fn unusable(path: &Path, why: impl std::fmt::Display, next: &str) -> Failure {
-    Failure::usage("key.unusable", format!("{}: {why}", path.display()), next)
+fn unusable(path: &Path, why: NoKey) -> TrustError {
+    let path = path.to_owned();
+    TrustError::Unusable { path, why }
 }
 
 impl Key {
     /// Opens a private key file, or a public one whose private half an agent
     /// holds, which it has to say within `limit`.
-    pub fn open(path: &Path, source: Option<&Source>, limit: Duration) -> Result<Self, Failure> {
+    pub fn open(path: &Path, source: Option<&Source>, limit: Duration) -> Result<Self, TrustError> {
         let bytes = read_bounded(path, MAX_KEY)
             .map(Zeroizing::new)
-            .map_err(|error| {
-                Failure::usage(
-                    "key.unreadable",
-                    format!("{}: {error}", path.display()),
-                    "give an OpenSSH Ed25519 key; `tki-attest keygen` makes one",
-                )
+            .map_err(|error| TrustError::Unreadable {
+                path: path.to_owned(),
+                error,
             })?;
-        let text = std::str::from_utf8(&bytes)
-            .map_err(|_| unusable(path, "it is not text", "give an OpenSSH key"))?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| unusable(path, NoKey::Binary))?;
         if !text.trim_start().starts_with("-----BEGIN") {
             return Self::with_agent(path, text, Instant::now() + limit);
         }
         let open = std::fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o077 != 0);
         if open {
-            return Err(unusable(
-                path,
-                "others may read this private key",
-                "take their rights away with `chmod 600`, and think about whether it is still secret",
-            ));
+            return Err(unusable(path, NoKey::Open));
         }
-        let not_a_key = |error: ssh_key::Error| {
-            unusable(
-                path,
-                format!("not an OpenSSH private key: {error}"),
-                "give one; `tki-attest keygen` makes one",
-            )
-        };
+        let not_a_key = |error| unusable(path, NoKey::Private(error));
         let mut private = PrivateKey::from_openssh(text).map_err(not_a_key)?;
         if private.is_encrypted() {
             let passphrase = passphrase::obtain(source, path)?;
-            private = private.decrypt(passphrase.as_bytes()).map_err(|_| {
-                Failure::usage(
-                    "key.passphrase",
-                    format!("{}: this passphrase does not open it", path.display()),
-                    "give the right one",
-                )
+            let opened = private.decrypt(passphrase.as_bytes());
+            private = opened.map_err(|_| TrustError::WrongPassphrase {
+                path: path.to_owned(),
             })?;
         }
         let Some(pair) = private.key_data().ed25519() else {
-            return Err(unusable(
-                path,
-                format!("it is a key of kind {}", private.algorithm()),
-                "give an Ed25519 key; `tki-attest keygen` makes one",
-            ));
+            return Err(unusable(path, NoKey::PrivateKind(private.algorithm())));
         };
         let signing = SigningKey::from_bytes(&pair.private.to_bytes());
         // A private half that does not belong to the public one would give
         // signatures that nobody accepts, and may give the secret away.
         if signing.verifying_key().to_bytes() != pair.public.0 {
-            return Err(unusable(
-                path,
-                "its two halves do not belong together",
-                "make a new key",
-            ));
+            return Err(unusable(path, NoKey::Halves));
         }
         Ok(Self {
             public: private.public_key().clone(),
@@ -120,22 +94,13 @@ impl Key {
         })
     }
 
-    fn with_agent(path: &Path, text: &str, deadline: Instant) -> Result<Self, Failure> {
-        let public = PublicKey::from_openssh(text.trim()).map_err(|error| {
-            unusable(
-                path,
-                format!("neither an OpenSSH private key nor a public one: {error}"),
-                "give a private key, or a public one whose private half ssh-agent holds",
-            )
-        })?;
+    fn with_agent(path: &Path, text: &str, deadline: Instant) -> Result<Self, TrustError> {
+        let public = PublicKey::from_openssh(text.trim())
+            .map_err(|error| unusable(path, NoKey::Neither(error)))?;
         if public.key_data().ed25519().is_none() {
-            return Err(unusable(
-                path,
-                format!("it is a key of kind {}", public.algorithm()),
-                "give an Ed25519 key",
-            ));
+            return Err(unusable(path, NoKey::PublicKind(public.algorithm())));
         }
-        let agent = Agent::find(&public, deadline).map_err(agent_failure)?;
+        let agent = Agent::find(&public, deadline)?;
         Ok(Self {
             public,
             holder: Holder::Agent(agent),
@@ -157,21 +122,14 @@ impl Key {
 
     /// Signs the envelope's payload and adds the signature to it. An agent has to
     /// answer before the deadline.
-    pub fn sign(&self, envelope: &mut Envelope, deadline: Instant) -> Result<(), Failure> {
+    pub fn sign(&self, envelope: &mut Envelope, deadline: Instant) -> Result<(), TrustError> {
         let message = envelope.signed_bytes();
         let sig = match &self.holder {
             Holder::File(key) => key.sign(&message).to_bytes().to_vec(),
-            Holder::Agent(agent) => agent
-                .sign(&self.public, &message, deadline)
-                .map_err(agent_failure)?,
+            Holder::Agent(agent) => agent.sign(&self.public, &message, deadline)?,
         };
         if !self.made(&message, &sig) {
-            return Err(Failure::new(
-                Exit::Usage,
-                "key.agent",
-                "ssh-agent gave a signature that is not this key's",
-                "restart ssh-agent and add the key again",
-            ));
+            return Err(TrustError::OtherSignature);
         }
         envelope.signatures.push(Signature {
             keyid: self.fingerprint(),
@@ -181,38 +139,15 @@ impl Key {
     }
 }
 
-fn agent_failure(error: AgentError) -> Failure {
-    if let AgentError::Stopped { socket, stopped } = &error {
-        return match stopped {
-            Stopped::Interrupted(signal) => Failure::blocked(
-                "run.interrupted",
-                format!("interrupted by {signal} while ssh-agent at {socket} was asked"),
-                "run again",
-            ),
-            Stopped::TimedOut => Failure::blocked(
-                "key.agent-slow",
-                error.to_string(),
-                "see whether the agent waits for somebody to confirm, then run again",
-            ),
-        };
-    }
-    Failure::usage(
-        "key.agent",
-        error.to_string(),
-        "start ssh-agent, add the key with `ssh-add`, and see that SSH_AUTH_SOCK is set",
-    )
-}
-
 /// A new key from 32 random bytes, encrypted if there is a passphrase.
 pub fn generate(
     seed: &[u8; 32],
     salt: [u8; 16],
     comment: &str,
     passphrase: Option<&str>,
-) -> Result<NewKey, Failure> {
-    let broken = |error: ssh_key::Error| Failure::internal("key.generate", error.to_string());
+) -> Result<NewKey, TrustError> {
     let pair = KeypairData::Ed25519(Ed25519Keypair::from_seed(seed));
-    let mut private = PrivateKey::new(pair, comment).map_err(broken)?;
+    let mut private = PrivateKey::new(pair, comment).map_err(TrustError::Generate)?;
     let public = private.public_key().clone();
     if let Some(passphrase) = passphrase {
         let check = u32::from_be_bytes([salt[0], salt[5], salt[10], salt[15]]);
@@ -222,12 +157,14 @@ pub fn generate(
         };
         private = private
             .encrypt_with(Cipher::Aes256Ctr, kdf, check, passphrase)
-            .map_err(broken)?;
+            .map_err(TrustError::Generate)?;
     }
-    let mut text = public.to_openssh().map_err(broken)?;
+    let mut text = public.to_openssh().map_err(TrustError::Generate)?;
     text.push('\n');
     Ok(NewKey {
-        private: private.to_openssh(LineEnding::LF).map_err(broken)?,
+        private: private
+            .to_openssh(LineEnding::LF)
+            .map_err(TrustError::Generate)?,
         public: text,
         fingerprint: public.fingerprint(HashAlg::Sha256).to_string(),
     })

@@ -1,6 +1,6 @@
 //! Where a passphrase comes from: what the command line names, or the terminal.
 
-use crate::failure::Failure;
+use crate::trust::error::{NoPassphrase, TrustError};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -21,75 +21,82 @@ pub enum Source {
     Descriptor(i32),
 }
 
-impl std::str::FromStr for Source {
-    type Err = String;
+/// A text that names no source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// No descriptor that a caller can have opened for this.
+    #[error("fd:N, where N is 0 or 3 to 1023")]
+    Descriptor,
+    /// None of the forms.
+    #[error("file:PATH, env:NAME or fd:N")]
+    Form,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl std::str::FromStr for Source {
+    type Err = SourceError;
+
+    fn from_str(text: &str) -> Result<Self, SourceError> {
         match text.split_once(':') {
             Some(("file", path)) if !path.is_empty() => Ok(Source::File(path.into())),
             Some(("env", name)) if !name.is_empty() => Ok(Source::Variable(name.into())),
             Some(("fd", number)) => match number.parse() {
                 Ok(number @ (0 | 3..=1023)) => Ok(Source::Descriptor(number)),
-                _ => Err("fd:N, where N is 0 or 3 to 1023".into()),
+                _ => Err(SourceError::Descriptor),
             },
-            _ => Err("file:PATH, env:NAME or fd:N".into()),
+            _ => Err(SourceError::Form),
         }
     }
 }
 
-fn failed(why: impl std::fmt::Display) -> Failure {
-    Failure::usage(
-        "key.passphrase",
-        format!("no passphrase: {why}"),
-        "give it with --passphrase file:PATH, env:NAME or fd:N, or run on a terminal",
-    )
-}
-
 /// The passphrase for a key that exists.
-pub fn obtain(source: Option<&Source>, key: &Path) -> Result<Zeroizing<String>, Failure> {
+pub fn obtain(source: Option<&Source>, key: &Path) -> Result<Zeroizing<String>, NoPassphrase> {
     match source {
         Some(source) => from_source(source),
-        None => ask(&format!("Passphrase for {}: ", key.display())).map_err(failed),
+        None => Ok(ask(&format!("Passphrase for {}: ", key.display()))?),
     }
 }
 
 /// The passphrase for a new key: asked twice on a terminal.
-pub fn choose(source: Option<&Source>) -> Result<Zeroizing<String>, Failure> {
+pub fn choose(source: Option<&Source>) -> Result<Zeroizing<String>, TrustError> {
     let passphrase = match source {
         Some(source) => from_source(source)?,
-        None => {
-            let first = ask("Passphrase for the new key: ").map_err(failed)?;
-            if *first != *ask("The same again: ").map_err(failed)? {
-                return Err(failed("the two differ"));
-            }
-            first
-        }
+        None => twice()?,
     };
     if passphrase.is_empty() {
-        return Err(Failure::usage(
-            "key.passphrase",
-            "the passphrase is empty",
-            "give one, or say --no-passphrase",
-        ));
+        return Err(TrustError::EmptyPassphrase);
     }
     Ok(passphrase)
 }
 
-fn from_source(source: &Source) -> Result<Zeroizing<String>, Failure> {
+fn twice() -> Result<Zeroizing<String>, NoPassphrase> {
+    let first = ask("Passphrase for the new key: ")?;
+    match *first == *ask("The same again: ")? {
+        true => Ok(first),
+        false => Err(NoPassphrase::Differ),
+    }
+}
+
+fn from_source(source: &Source) -> Result<Zeroizing<String>, NoPassphrase> {
     match source {
         Source::File(path) => {
             let read = File::open(path).and_then(first_line);
-            read.map_err(|error| failed(format!("{}: {error}", path.display())))
+            read.map_err(|error| NoPassphrase::File {
+                path: path.clone(),
+                error,
+            })
         }
         Source::Variable(name) => std::env::var(name)
             .map(Zeroizing::new)
-            .map_err(|_| failed(format!("the variable {name} is not set or not text"))),
+            .map_err(|_| NoPassphrase::Variable(name.clone())),
         Source::Descriptor(number) => {
             // The number is checked by opening it by name, so that no
             // descriptor of our own is taken over.
             let path = format!("/proc/self/fd/{number}");
             let read = File::open(&path).and_then(first_line);
-            read.map_err(|error| failed(format!("descriptor {number}: {error}")))
+            read.map_err(|error| NoPassphrase::Descriptor {
+                number: *number,
+                error,
+            })
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::trust::dsse::{Envelope, MAX_SIGNATURES, Signature};
 use crate::trust::envelope_file;
 use crate::trust::keys::Key;
 use crate::trust::passphrase::Source;
-use crate::verify::{Bundle, Inputs, VerifyError, brought, pipeline};
+use crate::verify::{Bundle, Inputs, StepCode, VerifyError, brought, pipeline};
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ pub enum SignError {
         /// The bundle.
         bundle: String,
         /// The step that finds it.
-        step: String,
+        step: StepCode,
         /// What it finds.
         got: String,
     },
@@ -209,7 +209,7 @@ fn check(path: &Path, bundle: &Bundle) -> Result<Envelope, Failure> {
     if let Some(step) = contradiction.or(pipeline::false_attestation(&verification)) {
         let refused = SignError::False {
             bundle: bundle.name.clone(),
-            step: step.code.to_string(),
+            step: step.code,
             got: step.got.clone(),
         };
         return Err(refused.into());
@@ -217,5 +217,5 @@ fn check(path: &Path, bundle: &Bundle) -> Result<Envelope, Failure> {
     let evidence = opened.evidence.as_ref();
     let evidence = evidence.ok_or_else(|| SignError::OtherVersion(bundle.name.clone()))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    envelope_file::unsigned(&name, &bundle.evidence, evidence)
+    Ok(envelope_file::unsigned(&name, &bundle.evidence, evidence)?)
 }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::verify::artifacts::Source;
 use crate::verify::pipeline::{contradiction, false_attestation};
-use crate::verify::{Bundle, Inputs, Step, brought, verify};
+use crate::verify::{Bundle, Inputs, Step, StepCode, brought, verify};
 use std::path::Path;
 
 /// Evidence that our own verifier calls false is never written.
@@ -36,7 +36,9 @@ pub fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
         },
         // Settings and conversation are what was recorded: what differs is the engine's
         // or the prober's own word.
-        Some(step) if ["EV-CONTAINER", "EV-TRANSCRIPT"].contains(&step.code) => contradicted(step),
+        Some(step) if [StepCode::Container, StepCode::Transcript].contains(&step.code) => {
+            contradicted(step)
+        }
         Some(step) => Err(Failure::internal(
             "run.self-verify",
             format!(

@@ -4,7 +4,8 @@
 //!
 //! [`text`] finds every path in a file, [`tree`] follows `mod` declarations and tells which
 //! module a path leads to, [`rules`] is the table, [`check`] holds the one against the other,
-//! and [`cuts`] is what the walls were put up against.
+//! and [`cuts`] is what the walls were put up against. [`habits`] reads the same texts for what
+//! errors look like.
 //!
 //! What counts: `use` in all its forms, paths in code, in macros and in attributes, relative
 //! paths, and re-exports, of which a path through one counts as a path to the module that it
@@ -14,8 +15,10 @@
 
 mod check;
 mod cuts;
+mod habits;
 mod rules;
 mod text;
 mod tree;
 
+mod habits_tests;
 mod tests;

@@ -8,7 +8,7 @@ use super::tree::{Sources, Tree};
 use std::fs;
 use std::path::Path;
 
-fn read(folder: &Path, below: &str, sources: &mut Sources) {
+pub(super) fn read(folder: &Path, below: &str, sources: &mut Sources) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();

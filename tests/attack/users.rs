@@ -2,7 +2,7 @@
 
 use super::beside;
 use crate::common::private_engine::PrivateEngine;
-use crate::common::somebody::Somebody;
+use crate::common::user::OtherUser;
 use crate::common::{NOBODY, attest, run, shared_engine, tool, whole_engine};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -69,13 +69,13 @@ fn a_racing_user_gets_nothing_of_roots() {
     assert_eq!(mode & 0o7777, 0o600);
 }
 
-/// What is root in the container may be somebody else on the host: the runtime still gets
+/// What is root in the container may be another user on the host: the runtime still gets
 /// to a directory that only root can enter.
 #[test]
 fn an_engine_whose_root_is_another_user_attests() {
     let _engine = whole_engine();
-    let somebody = Somebody::new();
-    let engine = PrivateEngine::start_remapped(somebody.name());
+    let user = OtherUser::new();
+    let engine = PrivateEngine::start_remapped(user.name());
     let security = engine.docker(&["info", "--format", "{{.SecurityOptions}}"]);
     assert!(security.contains("name=userns"), "{security}");
     let out = tempfile::tempdir().unwrap();
@@ -100,7 +100,7 @@ fn the_packets_scripts_leave_no_window() {
         .collect();
     assert_eq!(scripts.len(), 3);
     let seen = std::sync::Mutex::new(Vec::new());
-    // Everything below /tmp that somebody else could enter and write in.
+    // Everything below /tmp that another user could enter and write in.
     let look = || {
         for entry in fs::read_dir("/tmp").into_iter().flatten().flatten() {
             let input = entry.path().join("in/tki-probe-target");

@@ -59,7 +59,7 @@ pub fn default_inputs() -> Inputs {
     }
 }
 
-/// Verifies a document in this process, without artifacts: whoever edits the
+/// Verifies a document in this process, without artifacts: the party that edits the
 /// evidence leaves them out. `None` if it is not evidence at all.
 pub fn verify_alone(bytes: &[u8], inputs: &Inputs) -> Option<Verification> {
     static NOTHING: OnceLock<tempfile::TempDir> = OnceLock::new();

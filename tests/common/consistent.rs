@@ -64,7 +64,7 @@ impl Taken {
         let opened = open(&bundle, &inputs).unwrap();
         let alone = conclude(&opened, &Source::Memory(BTreeMap::new()), &inputs);
         let usual = alone.steps.iter().filter(|step| is_refusal(step.outcome));
-        let usual = usual.map(|step| step.code).collect();
+        let usual = usual.map(|step| step.code.name()).collect();
         let mut evidence = opened.evidence.clone().unwrap();
         let mut taken = Self {
             usual,
@@ -117,8 +117,8 @@ impl Taken {
 
     fn refusal(&self, found: &Verification) -> Option<&'static str> {
         let mut steps = found.steps.iter();
-        let step = steps.find(|s| is_refusal(s.outcome) && !self.usual.contains(s.code));
-        step.map(|step| step.code)
+        let step = steps.find(|s| is_refusal(s.outcome) && !self.usual.contains(s.code.name()));
+        step.map(|step| step.code.name())
     }
 
     /// The whole of `verify` on evidence with a new stamp.
@@ -149,7 +149,7 @@ impl Taken {
             Ok(found) if found.decision == Decision::B4PrimeAccepted => Ok(()),
             Ok(found) => {
                 let step = found.steps.iter().find(|step| is_refusal(step.outcome));
-                Err(step.map_or("?", |step| step.code).into())
+                Err(step.map_or("?", |step| step.code.name()).into())
             }
         }
     }

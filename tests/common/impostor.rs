@@ -155,7 +155,7 @@ impl Drop for Impostor {
     }
 }
 
-/// What somebody else keeps on the same engine; removed when dropped.
+/// What another party keeps on the same engine; removed when dropped.
 pub struct Bystanders {
     name: String,
     /// Goes last: the containers use its image.

@@ -98,7 +98,7 @@ impl Copy {
     }
 }
 
-/// A path in a directory of a run that lives no more: whoever lives holds its lock.
+/// A path in a directory of a run that lives no more: a run that lives holds its lock.
 fn is_abandoned(path: &str) -> bool {
     let Some(start) = path.find("/tki-attest-") else {
         return false;

@@ -47,8 +47,6 @@ pub mod proxy;
 /// Keys, and signed answers to requests.
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 pub mod signed;
-/// A user who is not root.
-pub mod somebody;
 /// An SSH server on the loopback interface, with keys of its own.
 pub mod ssh_server;
 /// Sweeps with thousands of cases.
@@ -56,6 +54,8 @@ pub mod ssh_server;
 pub mod sweep;
 /// What a run could leave behind.
 pub mod traces;
+/// A user who is not root.
+pub mod user;
 
 /// The engine's usual socket.
 pub const ENGINE_SOCKET: &str = "/var/run/docker.sock";

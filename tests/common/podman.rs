@@ -25,7 +25,7 @@ pub fn podman(arguments: &[&str]) -> String {
     podman_by(Command::new("podman"), arguments)
 }
 
-/// The same with a command that somebody has prepared.
+/// The same with a command that the caller has prepared.
 #[track_caller]
 pub fn podman_by(mut command: Command, arguments: &[&str]) -> String {
     command.env_remove("CONTAINER_HOST");
@@ -100,7 +100,7 @@ impl PodmanService {
         Self::start_by(Command::new("podman"), runtime)
     }
 
-    /// The same with a command that somebody has prepared.
+    /// The same with a command that the caller has prepared.
     pub fn start_by(mut podman: Command, runtime: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("podman")).unwrap();

@@ -369,7 +369,7 @@ struct Passage {
 }
 
 impl Gate {
-    /// A hook's part: somebody is here; goes on when the gate is open. Only
+    /// A hook's part: the caller is here; goes on when the gate is open. Only
     /// the first one waits.
     pub fn pass(&self) {
         let (state, changed) = &*self.0;
@@ -381,7 +381,7 @@ impl Gate {
         }
     }
 
-    /// The test's part: waits until somebody is at the gate.
+    /// The test's part: waits until a caller is at the gate.
     #[track_caller]
     pub fn wait(&self) {
         let (state, changed) = &*self.0;

@@ -19,7 +19,7 @@ pub struct SshServer {
 }
 
 impl SshServer {
-    /// Starts one that lets in whoever has its key. `more` are further lines of
+    /// Starts one that lets in a client that has its key. `more` are further lines of
     /// its configuration.
     pub fn start(more: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();

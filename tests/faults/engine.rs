@@ -243,7 +243,7 @@ fn a_developers_machine_may_not_pass_for_a_server() {
     }
     let proxy = desktop();
     attest(&out, &["--venue", "dev", "--host", &proxy.host()]).succeeded();
-    // And whoever edits the venue afterwards still has the facts against them.
+    // And the party that edits the venue afterwards still has the facts against them.
     let path = evidence_in(&out);
     let text = fs::read_to_string(&path).unwrap();
     let edited = text.replace("\"venue\": \"dev\"", "\"venue\": \"vps\"");

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// So long is for ever.
 const FOR_EVER: Duration = Duration::from_secs(120);
 
-/// A listener whose queue is full: whoever connects as usual waits in the kernel.
+/// A listener whose queue is full: a client that connects as usual waits in the kernel.
 struct Full {
     folder: tempfile::TempDir,
     _listener: UnixListener,

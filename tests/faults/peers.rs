@@ -1,10 +1,10 @@
 //! Sockets of other users. Root that talks to one is told what to believe, and what to
-//! read, by somebody who is not root.
+//! read, by a user who is not root.
 
 use crate::common::podman::{shared_podman, whole_podman};
 use crate::common::proxy::{Proxy, Reaction};
-use crate::common::somebody::Somebody;
 use crate::common::traces::nothing_written;
+use crate::common::user::OtherUser;
 use crate::common::{
     Daemon, attest, eventually, evidence_in, need, read_json, run, shared_engine, tool,
 };
@@ -28,12 +28,12 @@ while True:
 ";
 
 /// The user, who listens where Podman's service would, and what the user heard.
-fn listening(somebody: &Somebody) -> (Daemon, std::path::PathBuf, std::path::PathBuf) {
-    let folder = somebody.path("runtime/podman");
-    let made = run(somebody.command(Path::new("mkdir")).arg(&folder));
+fn listening(user: &OtherUser) -> (Daemon, std::path::PathBuf, std::path::PathBuf) {
+    let folder = user.path("runtime/podman");
+    let made = run(user.command(Path::new("mkdir")).arg(&folder));
     made.succeeded();
     let (socket, heard) = (folder.join("podman.sock"), folder.join("heard"));
-    let child = somebody
+    let child = user
         .command(Path::new("/usr/bin/python3"))
         .args(["-c", LISTEN])
         .args([&socket, &heard])
@@ -55,8 +55,8 @@ fn was_told_nothing(heard: &Path) {
 
 #[test]
 fn an_address_that_is_another_users_is_refused_before_a_word() {
-    let somebody = Somebody::new();
-    let (_daemon, socket, heard) = listening(&somebody);
+    let user = OtherUser::new();
+    let (_daemon, socket, heard) = listening(&user);
     let uid = fs::metadata(&socket).unwrap().uid();
     let host = format!("unix://{}", socket.display());
     let out = tempfile::tempdir().unwrap();
@@ -87,8 +87,8 @@ fn an_address_that_is_another_users_is_refused_before_a_word() {
 #[test]
 fn a_runtime_directory_of_another_users_is_passed_over() {
     let _podman = shared_podman();
-    let somebody = Somebody::new();
-    let (_daemon, socket, heard) = listening(&somebody);
+    let user = OtherUser::new();
+    let (_daemon, socket, heard) = listening(&user);
     let out = tempfile::tempdir().unwrap();
     let said = run(tool()
         .args([
@@ -102,7 +102,7 @@ fn a_runtime_directory_of_another_users_is_passed_over() {
             "--out",
         ])
         .arg(out.path())
-        .env("XDG_RUNTIME_DIR", somebody.path("runtime")));
+        .env("XDG_RUNTIME_DIR", user.path("runtime")));
     said.succeeded();
     let (note, host) = ("it is not used", socket.display().to_string());
     assert!(
@@ -132,8 +132,8 @@ fn a_socket_that_is_another_users_is_refused_whoever_listens() {
 #[test]
 fn roots_engine_is_anybodys_who_may_use_it() {
     let _engine = shared_engine();
-    let somebody = Somebody::new();
-    let mut command = somebody.command(&somebody.path("tki-attest"));
+    let user = OtherUser::new();
+    let mut command = user.command(&user.path("tki-attest"));
     let socket = Path::new(crate::common::ENGINE_SOCKET);
     let group = fs::metadata(socket).unwrap().gid().to_string();
     let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
@@ -145,7 +145,7 @@ fn roots_engine_is_anybodys_who_may_use_it() {
         });
         with_group
             .args(words)
-            .env("XDG_RUNTIME_DIR", somebody.path("runtime"));
+            .env("XDG_RUNTIME_DIR", user.path("runtime"));
         with_group
     };
     let said = need(

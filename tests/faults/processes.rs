@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-/// Somebody's process in a network namespace of its own; ended when dropped.
+/// Another party's process in a network namespace of its own; ended when dropped.
 struct Unrelated {
     child: Child,
     _folder: tempfile::TempDir,

@@ -17,7 +17,7 @@ pub fn full() -> &'static Base {
     BASE.get_or_init(|| make("safe"))
 }
 
-/// Somebody else may be using the machine just now, which is then seen in the
+/// Another user may be using the machine just now, which is then seen in the
 /// inventory or in the limits; a few attempts find a quiet moment.
 fn make(controls: &str) -> Base {
     let _engine = shared_engine();

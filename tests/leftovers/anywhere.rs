@@ -8,7 +8,7 @@ use crate::common::listing::{
 };
 use crate::common::podman::{Storage, processes, whole_podman};
 use crate::common::private_engine::PrivateEngine;
-use crate::common::somebody::Somebody;
+use crate::common::user::OtherUser;
 use crate::common::{eventually, lacking, names_in, need, run, tool, whole_engine};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -202,9 +202,9 @@ fn on_podman_nothing_is_left_wherever_a_kill_strikes() {
 fn on_podman_of_a_user_nothing_is_left_wherever_a_kill_strikes() {
     let _alone = (whole_engine(), whole_podman());
     let copy = Copy::new("/libpod");
-    let somebody = Somebody::new();
+    let user = OtherUser::new();
     let program = || {
-        let mut command = somebody.command(&copy.program());
+        let mut command = user.command(&copy.program());
         copy.mark(&mut command);
         command
     };
@@ -212,13 +212,13 @@ fn on_podman_of_a_user_nothing_is_left_wherever_a_kill_strikes() {
         let mut command = program();
         command.args(["run", "--venue", "dev", "-q", "--engine", "podman"]);
         command.args(["--runtime", "runc", "--out"]);
-        command.arg(somebody.path("out"));
+        command.arg(user.path("out"));
         command
     };
     let asked = |words: &[&str]| {
         let mut said = String::new();
         eventually("podman answers", || {
-            let mut podman = somebody.command(Path::new("podman"));
+            let mut podman = user.command(Path::new("podman"));
             let heard = need("podman", podman.args(["--runtime", "runc"]).args(words));
             said = heard.stdout;
             heard.status == 0
@@ -231,8 +231,8 @@ fn on_podman_of_a_user_nothing_is_left_wherever_a_kill_strikes() {
         let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
         let ours =
             points.filter(|point| point.contains("/overlay/") || point.contains("tki-attest-"));
-        let states = names_in(&somebody.path("runtime/runc"));
-        let own = names_in(&somebody.path("runtime"));
+        let states = names_in(&user.path("runtime/runc"));
+        let own = names_in(&user.path("runtime"));
         let own = own.iter().filter(|name| name.starts_with("tki-attest-"));
         let lines = containers.lines().chain(ours);
         let lines = lines
@@ -240,7 +240,7 @@ fn on_podman_of_a_user_nothing_is_left_wherever_a_kill_strikes() {
             .chain(own.map(String::as_str));
         copy.look(&lines.collect::<Vec<_>>().join("\n"))
     };
-    let mut info = somebody.command(Path::new("podman"));
+    let mut info = user.command(Path::new("podman"));
     let info = need("podman", info.args(["--runtime", "runc", "info"]));
     if info.status != 0 {
         lacking(&format!(
@@ -252,7 +252,7 @@ fn on_podman_of_a_user_nothing_is_left_wherever_a_kill_strikes() {
     length_without_limits(command());
     let length = length_without_limits(command());
     let before = look();
-    let folder = somebody.path("");
+    let folder = user.path("");
     let service = |_: &mut Child| kill_one(&folder, &["system", "service"]);
     let monitor = |_: &mut Child| kill_one(&folder, &["conmon", "--api-version"]);
     let victims: [(usize, Kill); 3] = [(10, &kill_run), (5, &service), (5, &monitor)];

@@ -72,7 +72,7 @@ fn clean_removes_nothing_that_is_not_ours() {
     let before = bystanders.described();
     let foreign = format!("/run/tki-attest-not-ours-{}", std::process::id());
     fs::create_dir(&foreign).unwrap();
-    fs::write(Path::new(&foreign).join("file"), "somebody's").unwrap();
+    fs::write(Path::new(&foreign).join("file"), "foreign").unwrap();
     run(tool().args(["build", "--load"])).succeeded();
     // One of a run whose time limit passed long ago, and one that says so and is otherwise
     // nobody's of ours: label and name alone make none.

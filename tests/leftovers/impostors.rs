@@ -129,7 +129,7 @@ fn words(words: &[String]) -> Vec<&str> {
     words.iter().map(String::as_str).collect()
 }
 
-/// A container of Podman's that somebody needs; removed when dropped.
+/// A container of Podman's that another party needs; removed when dropped.
 struct Production {
     storage: Storage,
     id: String,
@@ -269,7 +269,7 @@ fn the_janitor_of_a_killed_run_ends_no_container_that_somebody_names() {
     forged.still_runs();
 }
 
-/// An image gives its labels to every container: this one's are somebody's production, with
+/// An image gives its labels to every container: this one's are another party's production, with
 /// what they have in a volume.
 #[test]
 fn an_image_that_carries_our_label_costs_nobody_a_container_or_a_volume() {
@@ -346,7 +346,7 @@ fn podman_keeps_a_container_and_a_volume_of_an_image_that_carries_our_label() {
     assert!(held.contains(&id), "{held}");
 }
 
-/// What an image of somebody's says about its containers.
+/// What an image of another party's says about its containers.
 const CHANGES: [&str; 2] = ["LABEL dev.tki.attest.run=x", "VOLUME /data"];
 
 /// A running container of an image with our label and a volume, on Docker; removed when

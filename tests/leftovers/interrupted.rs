@@ -89,7 +89,7 @@ fn a_signal_at_a_random_moment_leaves_all_or_nothing() {
         let said = said(child.wait_with_output().unwrap());
         nothing_left(&proxy);
         if said.stderr.is_empty() {
-            // Blocked if somebody else has used the engine meanwhile; whole
+            // Blocked if another client has used the engine meanwhile; whole
             // all the same.
             assert!([0, 3].contains(&said.status), "after {moment:?}: {said:?}");
             let verified = verify(&evidence_in(out.path()), &["--require-artifacts"]);

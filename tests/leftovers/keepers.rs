@@ -172,7 +172,7 @@ fn clean_finds_a_keeper_whose_tool_is_gone() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // What has ended may stay listed until somebody asks for its status.
+        // What has ended may stay listed until a client asks for its status.
         let is_there = || fs::read_link(format!("/proc/{container}/exe")).is_ok();
         let planned = named.clean(&[arguments, &["--dry-run"]].concat());
         let stays = is_there() && !named.keepers().is_empty();

@@ -147,10 +147,10 @@ impl Waiting {
     }
 }
 
-/// An image that somebody has made from ours, for something else.
+/// An image that a user has made from ours, for something else.
 fn derived(docker: &Docker) -> &'static str {
     let file = docker.place("theirs");
-    fs::write(&file, "somebody's").unwrap();
+    fs::write(&file, "foreign").unwrap();
     let on_engine = |arguments: &[&str]| docker.engine.docker(arguments);
     let id = on_engine(&["create", "--pids-limit=8", "--network=none", IMAGE]);
     on_engine(&["cp", file.to_str().unwrap(), &format!("{id}:/theirs")]);
@@ -198,7 +198,7 @@ fn clean_ends_what_docker_has_forgotten_and_only_what_is_ours() {
     assert_eq!(planned.lines().count(), 4, "{planned}");
     assert!(old.is_whole() && young.is_whole());
 
-    // A mount that somebody uses is not taken from them.
+    // A mount that is in use stays.
     let used = File::open(old.root.join("tki-sandbox")).unwrap();
     let host = docker.engine.host();
     let said = run(tool().args(["clean", "--host", &host]));

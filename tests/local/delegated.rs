@@ -50,7 +50,7 @@ impl Delegated {
         command
     }
 
-    /// Groups that somebody has made below.
+    /// Groups that another process has made below.
     fn below(&self) -> Vec<PathBuf> {
         let entries = self.0.iter().flat_map(|group| fs::read_dir(group).unwrap());
         let paths = entries.map(|entry| entry.unwrap().path());

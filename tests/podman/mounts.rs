@@ -1,5 +1,5 @@
 //! A Podman that ends takes away a mount that all others rely on, and then tells them.
-//! One that is cut off in between breaks the storage of whoever mounts next. So a run's
+//! One that is cut off in between breaks the storage of the next process that mounts. So a run's
 //! Podman has mounts of its own, and the run cuts nobody else's off.
 
 use super::ON_PODMAN;

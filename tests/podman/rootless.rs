@@ -2,7 +2,7 @@
 
 use super::ON_PODMAN;
 use crate::common::podman::shared_podman;
-use crate::common::somebody::Somebody;
+use crate::common::user::OtherUser;
 use crate::common::{eventually, evidence_in, lacking, names_in, need, read_json, run};
 use crate::leftovers::send;
 use rustix::process::Signal;
@@ -14,15 +14,15 @@ use tki_evidence::kernel::KernelKind;
 #[test]
 fn without_root_every_probe_passes_and_missing_limits_are_said() {
     let _podman = shared_podman();
-    let somebody = Somebody::new();
-    let mut command = somebody.command(&somebody.path("tki-attest"));
+    let user = OtherUser::new();
+    let mut command = user.command(&user.path("tki-attest"));
     command.args(["run", "--venue", "dev", "--controls", "safe"]);
     command.args(ON_PODMAN).args(["--timeout", "300", "--out"]);
-    let said = run(command.arg(somebody.path("out")));
-    assert_eq!(somebody.services(), [0; 0]);
+    let said = run(command.arg(user.path("out")));
+    assert_eq!(user.services(), [0; 0]);
     let info = need(
         "podman",
-        somebody.command(Path::new("podman")).args([
+        user.command(Path::new("podman")).args([
             "--runtime",
             "runc",
             "info",
@@ -41,7 +41,7 @@ fn without_root_every_probe_passes_and_missing_limits_are_said() {
         [0, 3].contains(&said.status) && !said.stdout.is_empty(),
         "{said:?}"
     );
-    let evidence = read_json(&evidence_in(&somebody.path("out")));
+    let evidence = read_json(&evidence_in(&user.path("out")));
     assert_eq!(evidence["runtime"]["rootless"], true, "{said:?}");
     assert_eq!(evidence["summary"]["failed"], 0, "{said:?}");
     assert_eq!(evidence["inventory"]["unchanged"], true);
@@ -90,7 +90,7 @@ fn without_root_every_probe_passes_and_missing_limits_are_said() {
         assert_eq!(row["agree"], true, "{row}");
     }
     // Nothing of the run's is left, in the one place where this user can write.
-    let left = names_in(&somebody.path("runtime"));
+    let left = names_in(&user.path("runtime"));
     assert!(
         !left.iter().any(|name| name.starts_with("tki-attest")),
         "{left:?}"
@@ -102,17 +102,17 @@ fn without_root_every_probe_passes_and_missing_limits_are_said() {
 #[test]
 fn without_root_kill_9_takes_the_service_along() {
     let _podman = shared_podman();
-    let somebody = Somebody::new();
-    let mut command = somebody.command(&somebody.path("tki-attest"));
+    let user = OtherUser::new();
+    let mut command = user.command(&user.path("tki-attest"));
     command.args(["run", "--venue", "dev", "--out"]);
-    command.arg(somebody.path("out")).args(ON_PODMAN);
+    command.arg(user.path("out")).args(ON_PODMAN);
     let mut child = command
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     eventually("the service runs, or cannot", || {
-        !somebody.services().is_empty() || child.try_wait().unwrap().is_some()
+        !user.services().is_empty() || child.try_wait().unwrap().is_some()
     });
     if let Some(status) = child.try_wait().unwrap() {
         lacking(&format!("this kernel has no rootless Podman: {status}"));
@@ -120,5 +120,5 @@ fn without_root_kill_9_takes_the_service_along() {
     }
     send(&child, Signal::KILL);
     child.wait().unwrap();
-    eventually("the service is gone", || somebody.services().is_empty());
+    eventually("the service is gone", || user.services().is_empty());
 }

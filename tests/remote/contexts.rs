@@ -179,7 +179,7 @@ fn a_context_that_cannot_be_used_is_refused_and_nothing_stands_in() {
     refused(Some("missing"), "No such file");
     refused(Some("../../etc"), "No such file");
 
-    // Somebody else would choose whom root takes orders to.
+    // Another user would choose where root's orders go.
     let (meta, config) = (client.file("meta.json"), client.file("config.json"));
     for file in [&meta, &config] {
         chown(file, Some(NOBODY), None).unwrap();

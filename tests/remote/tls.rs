@@ -143,7 +143,7 @@ fn what_does_not_prove_itself_is_refused_and_never_spoken_to_in_the_clear() {
         assert!(said.stderr.contains(why), "{why}: {said:?}");
         assert_eq!(relay.handshakes(), 0, "{why}");
     }
-    // `https://` is never spoken to without an authority.
+    // `https://` connections are never made without an authority.
     let secure = host.replacen("tcp", "https", 1);
     look(&secure, &[]).failed(2, "engine.tls-file");
     assert_eq!(relay.handshakes(), 0);
@@ -180,7 +180,7 @@ fn an_engine_whose_certificate_has_expired_is_refused() {
     assert_ne!(relay.handshakes(), 0);
 }
 
-/// Whoever forgets the certificates is told so, and hears nothing from the engine.
+/// A user who forgets the certificates is told so, and hears nothing from the engine.
 #[test]
 fn a_port_with_tls_is_not_taken_for_one_without() {
     let _engine = whole_engine();

@@ -411,7 +411,7 @@ fn an_engine_behind_ssh_is_asked_what_it_is_and_for_nothing_else() {
     }
 }
 
-/// Whoever is over there may say anything, for ever.
+/// The party over there may say anything, for ever.
 #[test]
 fn what_comes_back_through_ssh_is_bounded_and_printable() {
     let server = SshServer::start("ForceCommand printf '\\033[31m'; yes token=abc\n");
@@ -431,7 +431,7 @@ fn what_comes_back_through_ssh_is_bounded_and_printable() {
     assert!(text.contains("token=[redacted]"), "{text}");
 }
 
-/// A context is somebody's configuration, not a wish to be contacted now.
+/// A context is a user's configuration, not a wish to be contacted now.
 #[test]
 fn a_context_on_another_host_is_named_and_not_contacted() {
     let _engine = shared_engine();

@@ -164,7 +164,7 @@ fn artifacts_are_not_looked_for_through_links_or_in_strange_files() {
     fs::create_dir(&file).unwrap();
     rejected(&path, "mountinfo.txt");
     fs::remove_dir(&file).unwrap();
-    // Nobody writes into this pipe: whoever reads it waits for ever.
+    // Nobody writes into this pipe: a reader waits for ever.
     let said = need("coreutils", Command::new("mkfifo").arg(&file));
     assert_eq!(said.status, 0, "{said:?}");
     rejected(&path, "mountinfo.txt");

@@ -271,7 +271,7 @@ fn without_marks_it_is_said_that_nothing_was_shown() {
     forged.refused(1, "marks: its sweep is not that of the evidence");
 }
 
-/// One deadline for the run and all its controls: whoever is asked later has
+/// One deadline for the run and all its controls: a control that is asked later has
 /// less time, and the label says when it is over.
 #[test]
 fn controls_get_what_is_left_of_the_runs_time() {

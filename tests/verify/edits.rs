@@ -6,7 +6,7 @@ use crate::common::sweep::{at_least, is_tried, stride};
 use crate::common::{run, tool};
 use serde_json::Value;
 use std::fs;
-use tki_attest::verify::Decision;
+use tki_attest::verify::{Decision, StepCode};
 
 /// A step on the way to a field.
 #[derive(Clone)]
@@ -194,7 +194,7 @@ fn the_probes_must_be_exactly_the_required_ones() {
         let step = finding
             .steps
             .iter()
-            .find(|step| step.code == "EV-PROBES")
+            .find(|step| step.code == StepCode::Probes)
             .unwrap();
         assert_eq!(step.outcome, tki_attest::verify::Outcome::Blocked, "{name}");
     }

@@ -277,9 +277,9 @@ fn a_conversation_that_no_run_has_is_noticed() {
     }
 }
 
-/// Whoever misses everything says so twice, and is still shown wrong by the texts.
+/// A forger who denies everything says so twice, and is still shown wrong by the texts.
 #[test]
-fn an_prober_misses_what_its_texts_show_to_be_missing() {
+fn a_prober_misses_what_its_texts_show_to_be_missing() {
     let missing = json!([
         "in-read-only",
         "rootfs-read-only",

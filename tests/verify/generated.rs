@@ -104,7 +104,7 @@ fn every_edit_of_greeting_challenge_and_end_is_refused_or_rests_on_a_word_that_i
     assert!(accepted.is_empty(), "accepted: {accepted:#?}");
 }
 
-/// A lie, made consistently in the whole bundle by whoever knows how.
+/// A lie, made consistently in the whole bundle by a forger who knows how.
 type Lie = fn(&mut Evidence);
 
 /// Lies that no single field gives away, and the step that refuses each.
@@ -303,7 +303,7 @@ fn lies_in_many_fields_are_refused_by_the_step_that_reads_them() {
         let found = taken.found(&evidence, artifacts).unwrap();
         assert_ne!(found.decision, Decision::B4PrimeAccepted, "{name}");
         let mut steps = found.steps.iter();
-        let refuses = steps.any(|own| own.code == *step && is_refusal(own.outcome));
+        let refuses = steps.any(|own| own.code.name() == *step && is_refusal(own.outcome));
         assert!(refuses, "{name}: {:#?}", found.steps);
     }
 }

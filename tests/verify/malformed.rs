@@ -125,7 +125,7 @@ fn a_file_that_cannot_be_read_is_refused() {
     // Sparse: 17 MB that nobody has to write.
     fs::File::create(&large).unwrap().set_len(17 << 20).unwrap();
     let missing = folder.path().join("missing.json");
-    // Nobody ever writes into it: whoever waits for that waits for ever.
+    // Nobody ever writes into it: a reader waits for ever.
     let pipe = folder.path().join("pipe.json");
     need("coreutils", Command::new("mkfifo").arg(&pipe));
     for (path, wanted) in [

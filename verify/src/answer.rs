@@ -10,6 +10,7 @@ use tki_evidence::derive;
 use tki_evidence::described::names::is_run_id;
 use tki_evidence::evidence::Evidence;
 use tki_evidence::request::Request;
+use tki_evidence::step_code::StepCode;
 use tki_evidence::time::SKEW;
 use tki_evidence::time::{parse_rfc3339, rfc3339};
 use tki_evidence::wire::LONGEST_RUN;
@@ -25,7 +26,7 @@ const CLEAN_UP: u64 = 30;
 pub fn clock(checks: &mut Checks, inputs: &Inputs) {
     if inputs.clock.given {
         checks.add(
-            "EV-CLOCK",
+            StepCode::Clock,
             Outcome::NotChecked,
             "the verifier's clock",
             format!("{} was given with --verify-time", rfc3339(inputs.clock.now)),
@@ -63,7 +64,7 @@ pub fn request(checks: &mut Checks, evidence: &Evidence, nonce: Option<&str>, in
         }
     };
     checks.add(
-        "EV-REQUEST",
+        StepCode::Request,
         outcome,
         "an answer to the verifier's own request, as asked and in time",
         got,
@@ -162,7 +163,7 @@ pub fn times(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         why_not(evidence, times)
     });
     checks.add(
-        "EV-TIME",
+        StepCode::Time,
         truth(wrong.is_none()),
         "an id of that time, and a run no longer than one can be",
         match wrong {
@@ -194,7 +195,7 @@ pub fn times(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         }
     };
     checks.add(
-        "EV-AGE",
+        StepCode::Age,
         outcome,
         expected,
         got,

@@ -5,44 +5,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tki_evidence::policy::Policy;
+use tki_evidence::step_code::StepCode;
 use tki_text::printable;
-
-/// Every step, in its order. `EV-CLOCK` is there only if a time was given,
-/// `EV-VERDICT` once per probe, `EV-POLICY` once per demand.
-pub const ORDER: &[&str] = &[
-    "EV-CLOCK",
-    "EV-ENVELOPE",
-    "EV-SIGNATURE",
-    "EV-TYPES",
-    "EV-SUBJECTS",
-    "EV-BYTES",
-    "EV-FORM",
-    "EV-VERSION",
-    "EV-STAMP",
-    "EV-ARTIFACTS",
-    "EV-TRANSCRIPT",
-    "EV-REQUEST",
-    "EV-TIME",
-    "EV-AGE",
-    "EV-IMAGE",
-    "EV-SECCOMP",
-    "EV-CONTAINER",
-    "EV-SANDBOX",
-    "EV-TEXTS",
-    "EV-WITNESSES",
-    "EV-OUTSIDE",
-    "EV-INVENTORY",
-    "EV-PROBES",
-    "EV-DERIVED",
-    "EV-VERDICT",
-    "EV-STATUS",
-    "EV-STATEMENT",
-    "EV-CONTROLS",
-    "EV-MATRIX",
-    "EV-VENUE",
-    "EV-POLICY",
-    "EV-ASSURANCE",
-];
 
 /// The checks so far.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +17,7 @@ pub struct Checks {
     pub weaker: Vec<String>,
     /// The artifacts were not there, and need not be.
     pub evidence_only: bool,
-    waived_steps: Vec<String>,
+    waived_steps: Vec<StepCode>,
     waived_probes: Vec<String>,
 }
 
@@ -63,11 +27,12 @@ impl Checks {
     pub fn new(policy: Option<&Policy>) -> Self {
         let weaker = policy.map(|policy| policy.weaker.clone());
         let weaker = weaker.unwrap_or_default();
+        let steps = weaker.steps.iter().filter_map(|code| StepCode::find(code));
         Self {
             steps: Vec::new(),
             weaker: Vec::new(),
             evidence_only: false,
-            waived_steps: weaker.steps,
+            waived_steps: steps.collect(),
             waived_probes: weaker.probes,
         }
     }
@@ -75,7 +40,7 @@ impl Checks {
     /// Adds what a check came to.
     pub fn add(
         &mut self,
-        code: &'static str,
+        code: StepCode,
         outcome: Outcome,
         expected: impl Into<String>,
         got: impl AsRef<str>,
@@ -84,8 +49,8 @@ impl Checks {
     ) {
         let got = printable(got.as_ref(), 400);
         let place = printable(place, 80);
-        let waived = self.waived_steps.iter().any(|waived| waived == code)
-            || code == "EV-VERDICT" && self.waived_probes.contains(&place);
+        let waived = self.waived_steps.contains(&code)
+            || code == StepCode::Verdict && self.waived_probes.contains(&place);
         // Only what is not proven is ever let pass, never what is disproved.
         let outcome = if outcome == Outcome::Blocked && waived {
             Outcome::Waived
@@ -106,7 +71,7 @@ impl Checks {
     }
 
     /// A step that could not be done, and why.
-    pub fn skip(&mut self, code: &'static str, why: &str) {
+    pub fn skip(&mut self, code: StepCode, why: &str) {
         self.add(
             code,
             Outcome::NotChecked,
@@ -118,15 +83,14 @@ impl Checks {
     }
 
     /// Everything after this step could not be done.
-    pub fn skip_after(&mut self, code: &str, why: &str) {
-        let rest = ORDER.iter().skip_while(|known| **known != code).skip(1);
-        for code in rest {
+    pub fn skip_after(&mut self, code: StepCode, why: &str) {
+        for code in StepCode::ALL.into_iter().filter(|later| *later > code) {
             self.skip(code, why);
         }
     }
 
     /// All of these steps were done and found good.
-    pub fn all_ok(&self, codes: &[&str]) -> bool {
+    pub fn all_ok(&self, codes: &[StepCode]) -> bool {
         codes.iter().all(|code| {
             let mut found = self
                 .steps
@@ -152,9 +116,8 @@ mod tests {
     /// Every step is either needed for an acceptance or may stay undone, with a reason.
     #[test]
     fn each_step_is_needed_or_may_stay() {
-        let all: BTreeSet<&str> = ORDER.iter().copied().collect();
-        let named: BTreeSet<&str> = NEEDED.iter().chain(MAY_STAY).copied().collect();
-        assert_eq!(all, named);
+        let named: BTreeSet<StepCode> = NEEDED.iter().chain(MAY_STAY).copied().collect();
+        assert_eq!(named, BTreeSet::from(StepCode::ALL));
         assert_eq!(named.len(), NEEDED.len() + MAY_STAY.len());
     }
 }

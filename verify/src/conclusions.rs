@@ -12,6 +12,7 @@ use tki_evidence::calibrate::{self, Comparable};
 use tki_evidence::derive;
 use tki_evidence::evidence::{ControlResult, Evidence, MatrixRow, Verdict};
 use tki_evidence::policy::Policy;
+use tki_evidence::step_code::StepCode;
 use tki_evidence::venue::{self, VenueRules};
 
 /// What must flip is this tool's to say; what did flip follows from the
@@ -21,7 +22,7 @@ pub fn controls(checks: &mut Checks, evidence: &Evidence, conversations: Option<
     let kernel = evidence.runtime.kernel_kind;
     let run = Comparable::of(&settings).on(kernel, &evidence.probes);
     // That a control holds was derived again before; said otherwise, it is looked at.
-    let derived = checks.all_ok(&["EV-DERIVED"]);
+    let derived = checks.all_ok(&[StepCode::Derived]);
     let doubtful = |control: &&ControlResult| !(derived && control.holds);
     let broken: Vec<String> = evidence
         .controls
@@ -60,7 +61,7 @@ pub fn controls(checks: &mut Checks, evidence: &Evidence, conversations: Option<
         }
     };
     checks.add(
-        "EV-CONTROLS",
+        StepCode::Controls,
         outcome,
         "every control changes its settings and flips its probes, no more and no fewer",
         got,
@@ -105,7 +106,7 @@ pub fn matrix(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) -> Vec<
         open.join(", ")
     };
     checks.add(
-        "EV-MATRIX",
+        StepCode::Matrix,
         outcome,
         format!("every L1 test of {} bound and PASS", matrix.revision),
         got,
@@ -146,7 +147,7 @@ pub fn venue(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         (Outcome::Ok, claimed.to_owned())
     };
     checks.add(
-        "EV-VENUE",
+        StepCode::Venue,
         outcome,
         venue::APPROVED.join(" or "),
         got,

@@ -13,6 +13,7 @@ use tki_evidence::described::names::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME
 use tki_evidence::described::{self, Described, DescribedError};
 use tki_evidence::evidence::Evidence;
 use tki_evidence::settings::{Deviation, deviations};
+use tki_evidence::step_code::StepCode;
 use tki_evidence::time::parse_rfc3339;
 use tki_evidence::wire::LONGEST_RUN;
 
@@ -27,7 +28,7 @@ pub fn container(checks: &mut Checks, evidence: &Evidence, loaded: Option<&Loade
         Some(Err(why)) => (Outcome::False, why.to_string(), None),
     };
     checks.add(
-        "EV-CONTAINER",
+        StepCode::Container,
         outcome,
         "settings, name, labels, image and runtime as the engine's own description has them",
         got,

@@ -8,6 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use tki_evidence::evidence::{Evidence, Verdict};
 use tki_evidence::policy::{Policy, kernel_version};
+use tki_evidence::step_code::StepCode;
 use tki_evidence::verification::Assurance;
 use tki_evidence::{calibrate, controls};
 
@@ -15,7 +16,7 @@ use tki_evidence::{calibrate, controls};
 pub fn policy(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
     let Some(policy) = inputs.policy() else {
         checks.add(
-            "EV-POLICY",
+            StepCode::Policy,
             Outcome::NotChecked,
             "what a policy demands",
             "no policy was given",
@@ -27,7 +28,7 @@ pub fn policy(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
     let before = checks.steps.len();
     if let Some(threshold) = policy.threshold {
         // Without a list of signers nobody was counted, which is not enough.
-        let met = checks.all_ok(&["EV-SIGNATURE"]);
+        let met = checks.all_ok(&[StepCode::Signature]);
         let expected = format!("signatures by {threshold} listed signers");
         let got = if met {
             "they are there"
@@ -43,7 +44,7 @@ pub fn policy(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
     if checks.steps.len() == before {
         let outcome = Outcome::Ok;
         checks.add(
-            "EV-POLICY",
+            StepCode::Policy,
             outcome,
             "what the policy demands",
             "nothing more",
@@ -56,7 +57,7 @@ pub fn policy(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
 fn demand(checks: &mut Checks, met: bool, expected: String, got: String, place: &str) {
     let outcome = if met { Outcome::Ok } else { Outcome::Blocked };
     let next = "your policy demands more than this run shows: ask for a run that does";
-    checks.add("EV-POLICY", outcome, expected, got, place, next);
+    checks.add(StepCode::Policy, outcome, expected, got, place, next);
 }
 
 fn probes(checks: &mut Checks, evidence: &Evidence, policy: &Policy) {
@@ -76,7 +77,7 @@ fn probes(checks: &mut Checks, evidence: &Evidence, policy: &Policy) {
     for (id, least) in &policy.minimum_layers {
         let layers = find(id).map_or(0, |probe| probe.layers);
         // How many layers there are is known only from controls that hold.
-        let met = layers >= *least && checks.all_ok(&["EV-CONTROLS"]);
+        let met = layers >= *least && checks.all_ok(&[StepCode::Controls]);
         let expected = format!("{id}: at least {least} layers, shown by controls");
         demand(
             checks,
@@ -126,7 +127,7 @@ fn required_controls(checks: &mut Checks, evidence: &Evidence, policy: &Policy) 
             .any(|result| result.control == **name && result.holds)
     };
     let missing: Vec<&&str> = wanted.iter().filter(holds).collect();
-    let recomputed = checks.all_ok(&["EV-CONTROLS"]);
+    let recomputed = checks.all_ok(&[StepCode::Controls]);
     let got = if !missing.is_empty() {
         format!(
             "{} of {} missing or not holding",
@@ -182,7 +183,7 @@ fn outside(checks: &mut Checks, evidence: &Evidence, policy: &Policy) {
     }
     let (view, absent) = (&evidence.witnesses.outside, &evidence.raw.outside.absent);
     let whole = view.available && absent.is_empty();
-    let met = whole && checks.all_ok(&["EV-OUTSIDE"]);
+    let met = whole && checks.all_ok(&[StepCode::Outside]);
     let got = if !view.available {
         view.source.clone()
     } else if !whole {
@@ -199,14 +200,14 @@ fn outside(checks: &mut Checks, evidence: &Evidence, policy: &Policy) {
 /// How far the evidence can be relied on, and whether that is enough.
 pub fn assurance(checks: &mut Checks, inputs: &Inputs) -> Assurance {
     let sealed = [
-        "EV-ENVELOPE",
-        "EV-SIGNATURE",
-        "EV-TYPES",
-        "EV-SUBJECTS",
-        "EV-BYTES",
-        "EV-STATEMENT",
+        StepCode::Envelope,
+        StepCode::Signature,
+        StepCode::Types,
+        StepCode::Subjects,
+        StepCode::Bytes,
+        StepCode::Statement,
     ];
-    let found = match (checks.all_ok(&sealed), checks.all_ok(&["EV-REQUEST"])) {
+    let found = match (checks.all_ok(&sealed), checks.all_ok(&[StepCode::Request])) {
         (true, true) => Assurance::SignedFresh,
         (true, false) => Assurance::Signed,
         (false, _) => Assurance::SelfReported,
@@ -217,7 +218,7 @@ pub fn assurance(checks: &mut Checks, inputs: &Inputs) -> Assurance {
         Some(least) => (Outcome::Blocked, format!("at least {}", least.name())),
     };
     checks.add(
-        "EV-ASSURANCE",
+        StepCode::Assurance,
         outcome,
         expected,
         found.name(),

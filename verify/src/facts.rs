@@ -12,6 +12,7 @@ use tki_evidence::coherent::{self, Contradiction};
 use tki_evidence::derive::{self, Derived};
 use tki_evidence::evidence::{Evidence, ProbeResult, Status, Verdict};
 use tki_evidence::matrix::Matrix;
+use tki_evidence::step_code::StepCode;
 
 /// Every fact that two witnesses share.
 pub fn witnesses(checks: &mut Checks, evidence: &Evidence) {
@@ -43,7 +44,7 @@ pub fn witnesses(checks: &mut Checks, evidence: &Evidence) {
         disagreement.join("; ")
     };
     checks.add(
-        "EV-WITNESSES",
+        StepCode::Witnesses,
         outcome,
         "agreement on every fact that two witnesses share",
         got,
@@ -66,7 +67,7 @@ pub fn outside(checks: &mut Checks, evidence: &Evidence) {
         false => (Outcome::NotChecked, view.source.clone()),
     };
     checks.add(
-        "EV-OUTSIDE",
+        StepCode::Outside,
         outcome,
         "the container as its host saw it: the same process, and the same kernel's word on it",
         got,
@@ -101,7 +102,7 @@ pub fn inventory(checks: &mut Checks, evidence: &Evidence) {
         (Outcome::Blocked, "changed".into())
     };
     checks.add(
-        "EV-INVENTORY",
+        StepCode::Inventory,
         outcome,
         "nothing changed on the engine but that our own image was added",
         got,
@@ -120,7 +121,7 @@ pub fn probe_set(checks: &mut Checks, evidence: &Evidence) {
         .map(|probe| probe.probe_id.as_str())
         .collect();
     checks.add(
-        "EV-PROBES",
+        StepCode::Probes,
         if wanted == found {
             Outcome::Ok
         } else {
@@ -134,7 +135,7 @@ pub fn probe_set(checks: &mut Checks, evidence: &Evidence) {
 }
 
 /// Derives everything again. A verdict that does not follow from the facts
-/// is a false statement, whoever made it.
+/// is a false statement, whichever party made it.
 pub fn derived(checks: &mut Checks, evidence: &Evidence) {
     let again = derive::derived(evidence, Matrix::built_in());
     let difference = first_difference(evidence, &again);
@@ -143,7 +144,7 @@ pub fn derived(checks: &mut Checks, evidence: &Evidence) {
         Some(difference) => (Outcome::False, difference),
     };
     checks.add(
-        "EV-DERIVED",
+        StepCode::Derived,
         outcome,
         "verdicts, witnesses, matrix, summary and status that follow from the recorded facts",
         got,
@@ -169,7 +170,7 @@ pub fn verdicts(checks: &mut Checks, evidence: &Evidence) {
             _ => "find out why it could not be proven, then run again",
         };
         checks.add(
-            "EV-VERDICT",
+            StepCode::Verdict,
             outcome,
             probe.expected.clone(),
             got,
@@ -184,7 +185,7 @@ pub fn verdicts(checks: &mut Checks, evidence: &Evidence) {
         Status::SandboxAttestationFailed => Outcome::False,
     };
     checks.add(
-        "EV-STATUS",
+        StepCode::Status,
         outcome,
         Status::SandboxAttested.name(),
         status.name(),

@@ -22,7 +22,7 @@
 //! use std::collections::BTreeMap;
 //! use tki_verify::artifacts::Source;
 //! use tki_verify::inputs::Clock;
-//! use tki_verify::{Bundle, Decision, Inputs, Outcome, verify};
+//! use tki_verify::{Bundle, Decision, Inputs, Outcome, StepCode, verify};
 //!
 //! let bundle = Bundle {
 //!     name: "evidence.json".into(),
@@ -46,7 +46,7 @@
 //! assert_eq!(verification.decision, Decision::B4PrimeBlocked);
 //! let open = |step: &&tki_verify::Step| step.outcome == Outcome::Blocked;
 //! let step = verification.steps.iter().find(open).expect("a reason");
-//! assert_eq!(step.code, "EV-VERSION");
+//! assert_eq!(step.code, StepCode::Version);
 //! println!("{}: {}; next: {}", step.code, step.got, step.next);
 //! # Ok::<(), tki_verify::VerifyError>(())
 //! ```
@@ -88,6 +88,7 @@ pub use bundle::Bundle;
 pub use error::VerifyError;
 pub use inputs::{ImageDigests, Inputs, Known};
 pub use pipeline::verify;
+pub use tki_evidence::step_code::StepCode;
 pub use tki_evidence::verification::{Assurance, Decision, Outcome, Step, Verification};
 
 /// The namespace that an allowed signer must be listed for, if its line names

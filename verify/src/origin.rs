@@ -15,6 +15,7 @@ use tki_evidence::evidence::Evidence;
 use tki_evidence::request::is_hex_of_32_bytes;
 use tki_evidence::settings;
 use tki_evidence::stamp;
+use tki_evidence::step_code::StepCode;
 
 /// The digests agree, the container was made from this image, and it is the
 /// expected one.
@@ -48,7 +49,7 @@ pub fn image(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         (Outcome::Blocked, "a known image".into())
     };
     checks.add(
-        "EV-IMAGE",
+        StepCode::Image,
         outcome,
         expected,
         &image.manifest_digest,
@@ -98,7 +99,7 @@ pub fn seccomp(checks: &mut Checks, evidence: &Evidence, inputs: &Inputs) {
         (Outcome::Blocked, "a known profile".into())
     };
     checks.add(
-        "EV-SECCOMP",
+        StepCode::Seccomp,
         outcome,
         expected,
         digest,
@@ -129,7 +130,7 @@ pub fn sandbox(checks: &mut Checks, evidence: &Evidence, deadline: Option<u64>) 
     };
     let problems = [short, deviations, line].concat();
     checks.add(
-        "EV-SANDBOX",
+        StepCode::Sandbox,
         outcome,
         "the deny-by-default sandbox, set as it was asked for",
         if problems.is_empty() {

@@ -24,6 +24,7 @@ use serde_json::Value;
 use tki_evidence::derive;
 use tki_evidence::evidence::{Evidence, MatrixRow, SCHEMA};
 use tki_evidence::stamp;
+use tki_evidence::step_code::StepCode;
 use tki_evidence::strict;
 use tki_evidence::time::rfc3339;
 use tki_evidence::verification::{self, Brought, Moment, decide};
@@ -111,7 +112,7 @@ fn finding(
     let sha256 = |pair: Option<&String>| pair.cloned();
     let mut not_proven = match evidence {
         // What follows was found to be what is said.
-        Some(evidence) if checks.all_ok(&["EV-DERIVED"]) => evidence.not_proven.clone(),
+        Some(evidence) if checks.all_ok(&[StepCode::Derived]) => evidence.not_proven.clone(),
         Some(evidence) => derive::not_proven(evidence),
         None => vec!["Anything: the evidence was not read.".to_owned()],
     };
@@ -173,14 +174,14 @@ fn finding(
 /// unapproved venue is no contradiction.
 pub fn contradiction(verification: &Verification) -> Option<&Step> {
     let consistency = [
-        "EV-FORM",
-        "EV-STAMP",
-        "EV-ARTIFACTS",
-        "EV-TRANSCRIPT",
-        "EV-TIME",
-        "EV-CONTAINER",
-        "EV-DERIVED",
-        "EV-CONTROLS",
+        StepCode::Form,
+        StepCode::Stamp,
+        StepCode::Artifacts,
+        StepCode::Transcript,
+        StepCode::Time,
+        StepCode::Container,
+        StepCode::Derived,
+        StepCode::Controls,
     ];
     verification
         .steps
@@ -192,7 +193,7 @@ pub fn contradiction(verification: &Verification) -> Option<&Step> {
 /// contradicts it is one more finding.
 pub fn false_attestation(verification: &Verification) -> Option<&Step> {
     let steps = verification.steps.iter();
-    let attested = |step: &Step| step.code == "EV-STATUS" && step.outcome == Outcome::Ok;
+    let attested = |step: &Step| step.code == StepCode::Status && step.outcome == Outcome::Ok;
     let mut found = steps.clone().filter(|step| step.outcome == Outcome::False);
     steps.clone().any(attested).then(|| found.next())?
 }
@@ -232,18 +233,18 @@ fn document(
         Ok(read) => read,
         Err(malformed) => {
             let tool = version::of_text(bytes).ok_or(malformed)?;
-            checks.skip("EV-FORM", "another version wrote it");
+            checks.skip(StepCode::Form, "another version wrote it");
             version::check(checks, &tool);
             return Ok(None);
         }
     };
-    checks.add("EV-FORM", Outcome::Ok, form, SCHEMA, "schema", "");
+    checks.add(StepCode::Form, Outcome::Ok, form, SCHEMA, "schema", "");
     if !version::check(checks, &version::Writer::of(&evidence.tool)) {
         return Ok(None);
     }
     let said = &evidence.evidence_sha256;
     checks.add(
-        "EV-STAMP",
+        StepCode::Stamp,
         truth(found == *said),
         found,
         said,
@@ -282,7 +283,7 @@ fn beside(
         Checked::Bad(why) => (Outcome::False, why.to_string(), None),
     };
     checks.add(
-        "EV-ARTIFACTS",
+        StepCode::Artifacts,
         outcome,
         "exactly the files that the run wrote, byte for byte",
         got,
@@ -311,7 +312,7 @@ fn transcript<'a>(
         },
     };
     checks.add(
-        "EV-TRANSCRIPT",
+        StepCode::Transcript,
         outcome,
         "the same observations and kernel texts as in the recorded conversation",
         got,

@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use tki_evidence::evidence::Evidence;
 use tki_evidence::request::is_hex_of_32_bytes;
 use tki_evidence::statement::{self, PAYLOAD_TYPE, Statement, TEST_RESULT, TYPE, TestResult};
+use tki_evidence::step_code::StepCode;
 use tki_evidence::strict;
 use tki_evidence::verification::Signer;
 
@@ -42,14 +43,19 @@ pub fn check(
             None => (Outcome::NotChecked, "an envelope, if there is one"),
         };
         checks.add(
-            "EV-ENVELOPE",
+            StepCode::Envelope,
             outcome,
             expected,
             "there is none",
             "the .intoto.jsonl file",
             "have the bundle signed with `tki-attest sign`, and put the envelope beside it",
         );
-        for code in ["EV-SIGNATURE", "EV-TYPES", "EV-SUBJECTS", "EV-BYTES"] {
+        for code in [
+            StepCode::Signature,
+            StepCode::Types,
+            StepCode::Subjects,
+            StepCode::Bytes,
+        ] {
             checks.skip(code, "there is no envelope");
         }
         return Ok(Seal::default());
@@ -59,7 +65,7 @@ pub fn check(
         source,
     })?;
     checks.add(
-        "EV-ENVELOPE",
+        StepCode::Envelope,
         Outcome::Ok,
         "one DSSE envelope",
         format!("{} signatures", envelope.signatures.len()),
@@ -69,15 +75,18 @@ pub fn check(
     let mut seal = Seal::default();
     if let Some((list, _)) = &inputs.allowed_signers {
         seal.signers = signatures(checks, &envelope, list, inputs);
-        seal.broken = !checks.all_ok(&["EV-SIGNATURE"]);
+        seal.broken = !checks.all_ok(&[StepCode::Signature]);
         if seal.broken {
             // Bytes that nobody trusted has signed are not interpreted.
-            checks.skip_after("EV-SIGNATURE", "no sufficient signature stands before it");
+            checks.skip_after(
+                StepCode::Signature,
+                "no sufficient signature stands before it",
+            );
             return Ok(seal);
         }
     } else {
         checks.add(
-            "EV-SIGNATURE",
+            StepCode::Signature,
             Outcome::NotChecked,
             "signatures by listed keys",
             "nobody is listed",
@@ -87,7 +96,7 @@ pub fn check(
     }
     let Some(statement) = types(checks, bundle, &envelope)? else {
         seal.broken = true;
-        checks.skip_after("EV-TYPES", "what was signed is something else");
+        checks.skip_after(StepCode::Types, "what was signed is something else");
         return Ok(seal);
     };
     let subjects = &statement.subject;
@@ -96,7 +105,7 @@ pub fn check(
         .all(|subject| is_hex_of_32_bytes(&subject.digest.sha256));
     let two = subjects.len() == 2 && digests_fine && subjects[0].digest != subjects[1].digest;
     checks.add(
-        "EV-SUBJECTS",
+        StepCode::Subjects,
         truth(two),
         "two subjects: the image and the evidence file",
         format!("{} subjects", subjects.len()),
@@ -107,16 +116,16 @@ pub fn check(
         .get(1)
         .map_or("", |subject| subject.digest.sha256.as_str());
     checks.add(
-        "EV-BYTES",
+        StepCode::Bytes,
         truth(two && signed == evidence_sha256),
         signed,
         evidence_sha256,
         "the evidence file",
         "the evidence is not the file that was signed: ask for that one",
     );
-    seal.broken = !checks.all_ok(&["EV-SUBJECTS", "EV-BYTES"]);
+    seal.broken = !checks.all_ok(&[StepCode::Subjects, StepCode::Bytes]);
     if seal.broken {
-        checks.skip_after("EV-BYTES", "the evidence is not what was signed");
+        checks.skip_after(StepCode::Bytes, "the evidence is not what was signed");
     }
     seal.statement = Some(statement);
     Ok(seal)
@@ -180,7 +189,7 @@ fn signatures(
         Outcome::Blocked
     };
     checks.add(
-        "EV-SIGNATURE",
+        StepCode::Signature,
         outcome,
         format!("signatures by {threshold} listed and valid signers"),
         format!("{} good: {}", good.len(), said.join("; ")),
@@ -261,7 +270,7 @@ fn types(
     ];
     let wanted = [PAYLOAD_TYPE, TYPE, TEST_RESULT];
     checks.add(
-        "EV-TYPES",
+        StepCode::Types,
         truth(found == wanted),
         wanted.join(", "),
         found.join(", "),
@@ -278,7 +287,7 @@ fn types(
 /// What was signed must say what the evidence says.
 pub fn statement(checks: &mut Checks, seal: &Seal, evidence: &Evidence) {
     let Some(statement) = &seal.statement else {
-        checks.skip("EV-STATEMENT", "there is no envelope");
+        checks.skip(StepCode::Statement, "there is no envelope");
         return;
     };
     let image = statement
@@ -294,7 +303,7 @@ pub fn statement(checks: &mut Checks, seal: &Seal, evidence: &Evidence) {
         (true, false) => "other results",
     };
     checks.add(
-        "EV-STATEMENT",
+        StepCode::Statement,
         truth(same_image && same),
         "what was signed repeats the evidence",
         got,

@@ -6,6 +6,7 @@ use crate::facts::listed;
 use alloc::borrow::ToOwned;
 use tki_evidence::coherent;
 use tki_evidence::evidence::Evidence;
+use tki_evidence::step_code::StepCode;
 
 /// What the prober, the engine and the venue say can all be true of one kernel and
 /// one container.
@@ -20,7 +21,7 @@ pub fn check(checks: &mut Checks, evidence: &Evidence) {
         (Outcome::False, listed(&found))
     };
     checks.add(
-        "EV-TEXTS",
+        StepCode::Texts,
         outcome,
         "kernel texts, readings and descriptions that can be of one container",
         got,

@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use serde_json::Value;
 use tki_evidence::evidence::{SCHEMA, Tool};
+use tki_evidence::step_code::StepCode;
 use tki_evidence::strict;
 use tki_text::printable;
 
@@ -82,7 +83,7 @@ pub fn check(checks: &mut Checks, writer: &Writer) -> bool {
         _ => "verify with the version that wrote it, or run again with this one",
     };
     checks.add(
-        "EV-VERSION",
+        StepCode::Version,
         outcome,
         format!("evidence of {} {}", OWN.0, OWN.1),
         got,
@@ -90,7 +91,7 @@ pub fn check(checks: &mut Checks, writer: &Writer) -> bool {
         next,
     );
     if !is_own {
-        checks.skip_after("EV-VERSION", "another version wrote it");
+        checks.skip_after(StepCode::Version, "another version wrote it");
     }
     is_own
 }

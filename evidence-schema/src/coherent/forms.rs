@@ -142,7 +142,7 @@ fn whereabouts(found: &mut Found, evidence: &Evidence) {
     found.must(!is_far || variables.is_empty(), field, || shown(&variables));
 }
 
-/// One line that somebody can read.
+/// One line that a person can read.
 fn is_line(text: &str) -> bool {
     !text.chars().any(char::is_control)
 }

@@ -44,7 +44,7 @@ impl Map {
         self.0.iter().any(own)
     }
 
-    /// Both give the container the same ids, whoever's they are outside: that depends
+    /// Both give the container the same ids, whichever they are outside: that depends
     /// on who reads.
     pub fn has_same_ids(&self, other: &Self) -> bool {
         let own = |(inner, _, count): &(u64, u64, u64)| (*inner, *count);

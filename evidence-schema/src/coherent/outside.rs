@@ -21,7 +21,7 @@ const SOURCE: &str = "the host, from /proc of the container's first process";
 /// Limits of a control group, in the order in which they are read.
 const LIMITS: [&str; 4] = ["pids", "memory", "cpu_quota_us", "cpu_period_us"];
 
-/// What a user other than root may have no right to read. Whoever cannot read the links to
+/// What a user other than root may have no right to read. A user who cannot read the links to
 /// a process's namespaces cannot read those to its descriptors either.
 const ABSENT: [&[&str]; 3] = [
     &[],
@@ -191,7 +191,7 @@ fn identity(found: &mut Found, evidence: &Evidence, inside: &Fields, outside: &F
     found.must(
         !(rootless && uids.is_identity()),
         "raw.outside.uid_map, runtime.rootless",
-        || "whoever is not root gives no container all ids".into(),
+        || "a user who is not root gives no container all ids".into(),
     );
     for (name, map) in [("Uid", &uids), ("Gid", &gids), ("Groups", &gids)] {
         let ids = |fields: &Fields| -> Vec<u64> {

@@ -188,7 +188,7 @@ pub fn sentry(found: &mut Found, evidence: &Evidence) {
     found.must(
         executable.is_empty() == namespaces.is_empty(),
         "raw.sentry.executable, raw.sentry.namespaces",
-        || "whoever may read one may read the other".into(),
+        || "a process that may read one may read the other".into(),
     );
     let good = outside::places(cgroup)
         .is_some_and(|places| places.windows(2).all(|pair| pair[0] < pair[1]));

@@ -177,7 +177,7 @@ pub fn numbers(found: &mut Found, fields: &Fields, place: &'static str) {
             "Tgid" | "Pid" | "PPid" | "FDSize" | "Threads" | "Seccomp" | "Seccomp_filters" => {
                 number(value).is_some()
             }
-            // Whoever traces it could speak in its place.
+            // A tracer could speak in its place.
             "TracerPid" => *value == "0",
             "Uid" | "Gid" => value.split_whitespace().filter_map(number).count() == 4,
             "SigBlk" | "SigIgn" | "SigCgt" | "SigPnd" | "ShdPnd" => hex(16),

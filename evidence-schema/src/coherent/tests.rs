@@ -74,7 +74,7 @@ fn our_image_has_three_names() {
 }
 
 #[test]
-fn no_more_is_told_than_somebody_reads() {
+fn no_more_is_told_than_a_person_reads() {
     let mut found = Found::default();
     for _ in 0..1000 {
         found.must(false, "a", || shown(&"\u{1b}".repeat(1000)));

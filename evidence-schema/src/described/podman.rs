@@ -259,7 +259,7 @@ fn variables(oci: &Config) -> Vec<String> {
 /// where the root is, and only then. A volume is bound from the directory in which
 /// Podman keeps it, and its name is in the description.
 fn binds(oci: &Config, described: &[Mounted], ipc_mode: &str) -> Vec<Bind> {
-    // Whoever joins an IPC namespace gets the shared memory of the container whose it is.
+    // A container that joins an IPC namespace gets the shared memory of the container whose it is.
     let joined = ipc_mode.strip_prefix("container:");
     let joined = joined.map(|id| format!("/{id}/userdata/shm"));
     let is_joined = |mount: &Mount| {

@@ -270,7 +270,7 @@ mod tests {
                 assert!(problems[0].1.contains(name), "{problems:?}");
             }
         }
-        // Outside of the floor it is nobody's business.
+        // Outside of the floor nothing is demanded.
         let rule = r#"{"names":["getuid"],"action":"SCMP_ACT_ALLOW"}"#;
         let profile = with_rule(crate::DENY_BY_DEFAULT, rule);
         assert_eq!(

@@ -198,7 +198,7 @@ fn covers(rule: &Rule, part: Option<Part>) -> bool {
 /// What the native architecture is called in an engine's conditions.
 const NATIVE: &str = "amd64";
 
-/// A name that somebody may take for it.
+/// A name that a person may take for it.
 const NATIVE_TOO: &str = "x86_64";
 
 /// Docker and Podman agree about capabilities and architectures. Podman does not know of

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 #[derive(Debug, Default)]
 pub struct Lines<'a>(Vec<Line<'a>>, Expected<'a>);
 
-/// Observations that somebody says a conversation has: a line that says one of these, to
+/// Observations that a conversation is said to have: a line that says one of these, to
 /// the letter, need not be read.
 #[derive(Debug, Default)]
 struct Expected<'a> {

@@ -176,7 +176,7 @@ fn some_answers(
         Ok(Some(pid)) => pid,
     };
     sys::close(writer);
-    // All the answers fit into a pipe of one page, and whoever reads them one by one is woken
+    // All the answers fit into a pipe of one page, and a reader that takes them one by one is woken
     // up for each.
     let ended = sys::wait(pid);
     let mut filled = 0;

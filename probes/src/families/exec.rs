@@ -29,7 +29,7 @@ pub const PROGRAMS: &[Operation] = &[
 const OUT: &CStr = c"/out/tki-probe-program";
 const TMP: &CStr = c"/tmp/tki-probe-program";
 
-/// A program that is data only until somebody manages to execute it.
+/// A program that is data only until a process manages to execute it.
 const SCRIPT: &[u8] = b"#!/tki-prober exec-marker\n";
 
 type Exec = fn(&CStr, &[&CStr]) -> Errno;

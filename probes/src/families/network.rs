@@ -199,7 +199,7 @@ fn look_up_ipv6(host: [u16; 8]) -> Outcome {
 
 /// Connects to a socket that has a name and no file, if there is one.
 pub fn connect_abstract(name: &str) -> Outcome {
-    /// Somebody has that name, with a socket of another type.
+    /// A socket has that name, with a socket of another type.
     const EPROTOTYPE: Errno = Errno(91);
     let fd = match sys::socket(AF_UNIX, STREAM, 0) {
         Err(errno) => return Outcome::denied_at("socket", errno),

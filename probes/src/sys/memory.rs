@@ -3,7 +3,7 @@
 use super::{Errno, Result, nr};
 use tki_inside::call;
 
-/// Makes shared memory that whoever is in this IPC namespace sees. It goes with that.
+/// Makes shared memory that every process in this IPC namespace sees. It goes with that.
 pub fn shared_memory(length: usize) -> Result {
     const IPC_PRIVATE: usize = 0;
     call!(nr::SHMGET, IPC_PRIVATE, length, 0o600)

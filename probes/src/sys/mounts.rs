@@ -21,7 +21,7 @@ pub fn mount_impossible(target: &CStr) -> Result {
 
 /// Tries to unmount with two flags that exclude each other, which is found out after the
 /// permission was checked: it can only fail. The second alone would mark the mount, and
-/// whoever gives it next would unmount.
+/// the next one who gives it would unmount.
 pub fn umount_impossible(target: &CStr) -> Result {
     const MNT_DETACH: usize = 2;
     const MNT_EXPIRE: usize = 4;

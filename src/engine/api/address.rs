@@ -52,40 +52,43 @@ pub struct Target {
     pub socket: String,
 }
 
-/// Why a text is no address of an engine.
+/// Why a text is no address.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// A scheme that leads nowhere.
-    #[error("only unix://, tcp://, https:// and ssh:// are supported")]
-    Scheme,
-    /// A socket's path that depends on the directory.
+    /// A unix socket without a whole path.
     #[error("the path of a socket begins with /")]
     Relative,
-    /// It is no URL.
-    #[error(transparent)]
-    Url(#[from] InvalidUri),
-    /// A port with a path.
+    /// Another scheme, or none.
+    #[error("only unix://, tcp://, https:// and ssh:// are supported")]
+    Scheme,
+    /// A path behind a port.
     #[error("a port has no path")]
-    PortWithPath,
-    /// A port with a user.
+    PortPath,
+    /// A user before a port.
     #[error("a port has no user: TLS certificates say who asks")]
-    PortWithUser,
-    /// No host.
+    PortUser,
+    /// No host and port at all.
+    #[error(transparent)]
+    Malformed(#[from] InvalidUri),
+    /// A port alone.
     #[error("it names no host")]
     NoHost,
-    /// Colons in more than one place.
+    /// Colons in the wrong places.
     #[error("its host cannot be told from its port")]
     Ambiguous,
-    /// The port is no number from 1 to 65535.
+    /// No number from 1 to 65535.
     #[error("its port is none")]
     Port,
     /// A password for `ssh`.
     #[error("no password: ssh asks for none here, give it a key")]
     Password,
-    /// A name that `ssh` could take for something else.
-    #[error("the {0}'s name has letters, digits and ._- alone, and no - first")]
-    Name(&'static str),
-    /// A path that `ssh` could take for something else.
+    /// A host that `ssh` could take for something else.
+    #[error("the host's name has letters, digits and ._- alone, and no - first")]
+    Host,
+    /// A user that `ssh` could take for something else.
+    #[error("the user's name has letters, digits and ._- alone, and no - first")]
+    User,
+    /// A socket that `ssh` could take for something else.
     #[error("the socket's path has letters, digits and /._- alone")]
     Socket,
 }
@@ -114,16 +117,16 @@ impl Url {
         let (rest, tls) = found.ok_or(AddressError::Scheme)?;
         let (host, port, path) = authority(rest)?;
         if !matches!(path, "" | "/") {
-            return Err(AddressError::PortWithPath);
+            return Err(AddressError::PortPath);
         }
         if rest.contains('@') {
-            return Err(AddressError::PortWithUser);
+            return Err(AddressError::PortUser);
         }
         Ok(Self::Tcp { host, port, tls })
     }
 }
 
-/// An address as errors show it: somebody may have written a password into it.
+/// An address as errors show it: a user may have written a password into it.
 pub fn without_password(text: &str) -> String {
     let (_, rest) = text.split_once("://").unwrap_or(("", text));
     let end = rest.find('/').unwrap_or(rest.len());
@@ -195,10 +198,10 @@ impl Target {
             return Err(AddressError::Password);
         }
         if !plain(&host, "._-:") {
-            return Err(AddressError::Name("host"));
+            return Err(AddressError::Host);
         }
         if user.as_deref().is_some_and(|user| !plain(user, "._-")) {
-            return Err(AddressError::Name("user"));
+            return Err(AddressError::User);
         }
         let socket = match path {
             "" | "/" => USUAL_SOCKET,

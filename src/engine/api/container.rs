@@ -53,7 +53,7 @@ impl<'a> Container<'a> {
         let run = labels.find(|(label, _)| label == LABEL_RUN);
         let run = run.map(|(_, run)| run.clone()).unwrap_or_default();
         let mut creating = Box::pin(creating);
-        // An engine that has begun to make a container finishes, whoever hangs up;
+        // An engine that has begun to make a container finishes, even if the client hangs up;
         // so the answer is awaited before the container is removed, by its name.
         let id = match api.driver.run(request, &mut creating) {
             Ok(id) => id,

@@ -140,23 +140,23 @@ fn read(folder: &Path, name: &str) -> Result<DockerContext, EngineError> {
     })
 }
 
-/// The object in a file; the library would take a list for one.
-fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ObjectError> {
-    match bytes.trim_ascii_start().starts_with(b"{") {
-        true => Ok(serde_json::from_slice(bytes)?),
-        false => Err(ObjectError::Other),
-    }
-}
-
-/// Why a file holds no object of the form that is read.
+/// Why a file holds no object of a form.
 #[derive(Debug, thiserror::Error)]
-enum ObjectError {
-    /// A list, say.
+enum NoObject {
+    /// It is no JSON, or of another form.
+    #[error(transparent)]
+    Malformed(#[from] serde_json::Error),
+    /// It is a list, or less.
     #[error("it is no object")]
     Other,
-    /// It is another one.
-    #[error(transparent)]
-    Form(#[from] serde_json::Error),
+}
+
+/// The object in a file; the library would take a list for one.
+fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, NoObject> {
+    match bytes.trim_ascii_start().starts_with(b"{") {
+        true => Ok(serde_json::from_slice(bytes)?),
+        false => Err(NoObject::Other),
+    }
 }
 
 /// Another user could choose an engine of their own for root, whose home may be theirs.

@@ -49,7 +49,7 @@ pub enum Address {
     Ssh(Arc<Tunnel>),
 }
 
-/// Whoever listens at a unix socket.
+/// The process that listens at a unix socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// The user.
@@ -107,7 +107,7 @@ impl Address {
             None if is_loopback(host) => None,
             None => Some(
                 "the connection to the engine is not encrypted, and neither side shows who it \
-                 is: whoever is between can answer anything; use TLS (--tls-ca) or ssh://"
+                 is: a party between can answer anything; use TLS (--tls-ca) or ssh://"
                     .into(),
             ),
         }
@@ -268,7 +268,7 @@ pub async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 /// Connects to a socket that root or this user owns and listens at; gives the user who
 /// listens.
 ///
-/// Whoever is at the other end is told what is to be done as root, and what it answers
+/// The peer is told what is to be done as root, and what it answers
 /// becomes evidence. Another user could answer anything.
 async fn open_socket(path: &Path) -> io::Result<(UnixStream, Listener)> {
     let stream = loop {
@@ -279,14 +279,14 @@ async fn open_socket(path: &Path) -> io::Result<(UnixStream, Listener)> {
             other => break other?,
         }
     };
-    // The user of whoever called listen(2). Where systemd did that for the engine, it
+    // The user of the process that called listen(2). Where systemd did that for the engine, it
     // is systemd's.
     let peer = stream.peer_cred()?;
     let listener = Listener {
         uid: peer.uid(),
         pid: peer.pid(),
     };
-    // A program that gains privileges may have been started with somebody's socket.
+    // A program that gains privileges may have been started with another user's socket.
     let owner = std::fs::metadata(path)?.uid();
     for (what, uid) in [("what listens there", listener.uid), ("the socket", owner)] {
         if uid != 0 && uid != geteuid().as_raw() {

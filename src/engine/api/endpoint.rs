@@ -37,7 +37,7 @@ pub struct Endpoint {
 /// An address, and which certificates go with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// The address, as somebody wrote it.
+    /// The address, as it was written.
     pub host: String,
     /// Certificates and key.
     tls: Files,
@@ -48,7 +48,7 @@ pub struct Named {
 }
 
 impl Wanted {
-    /// The address that somebody gave, in the order in which Docker's client looks:
+    /// The address that was given, in the order in which Docker's client looks:
     /// `--host`, `DOCKER_HOST`, `DOCKER_CONTEXT`, the context in use. `None` if nobody did.
     pub fn named(&self) -> Result<Option<Named>, EngineError> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -81,7 +81,7 @@ impl Wanted {
         Ok(context.map(named))
     }
 
-    /// The address that somebody gave, or else the usual socket, ready to connect to within
+    /// The address that was given, or else the usual socket, ready to connect to within
     /// `limit`.
     pub fn resolve(&self, limit: Duration) -> Result<Endpoint, EngineError> {
         let usual = || Named {

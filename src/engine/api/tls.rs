@@ -87,7 +87,7 @@ impl Files {
         }
     }
 
-    /// The key of a file that nobody else can read: whoever has it commands the engine,
+    /// The key of a file that nobody else can read: its holder commands the engine,
     /// which is to be root on its host.
     fn private_key(&self, path: &Path) -> Result<PrivateKeyDer<'static>, EngineError> {
         let mode = std::fs::metadata(path).map(|found| found.permissions().mode());

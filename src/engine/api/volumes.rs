@@ -65,7 +65,7 @@ pub fn let_go(api: &mut Api, names: &[String]) -> Result<(), EngineError> {
 }
 
 /// Removes volumes of a run that have no name and that nobody has any more. An engine takes
-/// them away with their container, unless somebody else removed that and left them.
+/// them away with their container, unless another client removed that and left them.
 pub fn sweep(api: &mut Api, run: &str) {
     let docker = api.docker.clone();
     api.driver.run_clean_up(async {

@@ -119,7 +119,7 @@ impl Engine for DockerEngine {
 
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
         let docker = self.api.docker.clone();
-        // Whoever is listed with our label is looked at, and not only what is ours is told.
+        // A container that is listed with our label is looked at, and not only what is ours is told.
         let asked = async { listed::labelled(&docker, &all(&docker).await?).await };
         let found = self.api.call("GET /containers", asked)?;
         let mut found: Vec<Leftover> = found.into_iter().map(Described::leftover).collect();

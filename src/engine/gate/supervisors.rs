@@ -13,6 +13,29 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// What became of a supervision.
+type Supervision = std::result::Result<Gate, Unsupervised>;
+
+/// Why nobody ever supervised.
+#[derive(Debug, thiserror::Error)]
+enum Unsupervised {
+    /// The engine's runtime did not connect, or hung up.
+    #[error("no runtime handed over a listener")]
+    NoRuntime,
+    /// The launcher did not come as far as its filter.
+    #[error("no listener was handed over")]
+    NoLauncher,
+    /// The launcher does not say who it is.
+    #[error("no process id")]
+    NoProcess,
+    /// It came without a listener.
+    #[error("no listener")]
+    NoListener,
+    /// The socket fails.
+    #[error(transparent)]
+    Socket(#[from] Error),
+}
+
 /// The supervisor for an OCI runtime, which hands the listener over through a
 /// socket (`listenerPath`). It answers in a thread of its own until the
 /// container has ended or it is told to stop.
@@ -20,7 +43,7 @@ use std::time::Duration;
 pub struct Doorway {
     path: PathBuf,
     stop: UnixStream,
-    thread: JoinHandle<std::result::Result<Gate, String>>,
+    thread: JoinHandle<Supervision>,
 }
 
 impl Doorway {
@@ -58,7 +81,7 @@ impl Doorway {
 pub struct Forerunner {
     stop: UnixStream,
     first: Arc<AtomicU32>,
-    thread: JoinHandle<std::result::Result<Gate, String>>,
+    thread: JoinHandle<Supervision>,
 }
 
 impl Forerunner {
@@ -71,15 +94,16 @@ impl Forerunner {
         let shared = Arc::clone(&first);
         let thread = std::thread::spawn(move || {
             if !wait(ours.as_fd(), &stopped)? {
-                return Err("no listener was handed over".into());
+                return Err(Unsupervised::NoLauncher);
             }
-            let (pid, found) = descriptors::receive(&ours, 4).map_err(|e| e.to_string())?;
-            let pid = <[u8; 4]>::try_from(pid).map_err(|_| "no process id")?;
-            let [listener] = <[OwnedFd; 1]>::try_from(found).map_err(|_| "no listener")?;
+            let (pid, found) = descriptors::receive(&ours, 4)?;
+            let pid = <[u8; 4]>::try_from(pid).map_err(|_| Unsupervised::NoProcess)?;
+            let [listener] =
+                <[OwnedFd; 1]>::try_from(found).map_err(|_| Unsupervised::NoListener)?;
             let mut gate = Gate::new(listener, 0);
             gate.first = shared;
             gate.launcher = Some(u32::from_ne_bytes(pid));
-            answer_all(gate, &stopped)
+            Ok(answer_all(gate, &stopped))
         });
         let forerunner = Self {
             stop,
@@ -116,16 +140,16 @@ pub fn hand_over(socket: &UnixStream, filter: &[libc::sock_filter]) -> Result<()
     )
 }
 
-fn report(thread: JoinHandle<std::result::Result<Gate, String>>, how: &str) -> Closed {
+fn report(thread: JoinHandle<Supervision>, how: &str) -> Closed {
     match thread.join() {
         Ok(Ok(gate)) => gate.closed(how),
-        Ok(Err(why)) => Closed::none(&why),
+        Ok(Err(why)) => Closed::none(&why.to_string()),
         Err(_) => Closed::none("the supervisor panicked"),
     }
 }
 
 /// Waits for something to read; false if the supervision is to stop first.
-fn wait(what: BorrowedFd, stopped: &UnixStream) -> std::result::Result<bool, String> {
+fn wait(what: BorrowedFd, stopped: &UnixStream) -> Result<bool> {
     let mut fds = [
         PollFd::from_borrowed_fd(what, PollFlags::IN),
         PollFd::new(stopped, PollFlags::IN),
@@ -133,14 +157,14 @@ fn wait(what: BorrowedFd, stopped: &UnixStream) -> std::result::Result<bool, Str
     loop {
         match poll(&mut fds, None) {
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
             Ok(_) => return Ok(!fds[0].revents().is_empty()),
         }
     }
 }
 
 /// Answers until nobody is left who could ask, or the gate breaks.
-fn answer_all(mut gate: Gate, stopped: &UnixStream) -> std::result::Result<Gate, String> {
+fn answer_all(mut gate: Gate, stopped: &UnixStream) -> Gate {
     loop {
         let state = match wait(gate.listener(), stopped) {
             Ok(true) => gate.answer(),
@@ -148,7 +172,7 @@ fn answer_all(mut gate: Gate, stopped: &UnixStream) -> std::result::Result<Gate,
             Err(why) => gate.break_down(format!("the gate cannot listen: {why}")),
         };
         if state != State::Standing {
-            return Ok(gate);
+            return gate;
         }
     }
 }
@@ -159,16 +183,16 @@ struct Handover {
     pid: u32,
 }
 
-fn supervise(socket: &UnixListener, stopped: &UnixStream) -> std::result::Result<Gate, String> {
+fn supervise(socket: &UnixListener, stopped: &UnixStream) -> Supervision {
     if !wait(socket.as_fd(), stopped)? {
-        return Err("no runtime handed over a listener".into());
+        return Err(Unsupervised::NoRuntime);
     }
-    let (connection, _) = socket.accept().map_err(|error| error.to_string())?;
+    let (connection, _) = socket.accept()?;
     if !wait(connection.as_fd(), stopped)? {
-        return Err("no runtime handed over a listener".into());
+        return Err(Unsupervised::NoRuntime);
     }
-    let (listener, told) = handed_over(&connection).map_err(|error| error.to_string())?;
-    answer_all(Gate::new(listener, told.pid), stopped)
+    let (listener, told) = handed_over(&connection)?;
+    Ok(answer_all(Gate::new(listener, told.pid), stopped))
 }
 
 /// The listener and the runtime's words: one message, and its rest up to the

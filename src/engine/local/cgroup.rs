@@ -79,23 +79,16 @@ impl Groups {
 
     /// A view of the group that counts CPU time, read-only unless a control asks for
     /// another, and where engines show it.
-    pub fn show(
-        &self,
-        place: &Path,
-        writable: bool,
-    ) -> std::result::Result<Option<(String, String)>, String> {
+    pub fn show(&self, place: &Path, writable: bool) -> Result<Option<(String, String)>> {
         let Some(folder) = self.counters() else {
             return Ok(None);
         };
         let source = place.join("group");
-        let shown = fs::create_dir(&source).and_then(|()| {
-            match writable {
-                true => mount_bind(folder, &source)?,
-                false => read_only_bind(folder, &source)?,
-            }
-            Ok(())
-        });
-        shown.map_err(|error| format!("showing the control group: {error}"))?;
+        fs::create_dir(&source)?;
+        match writable {
+            true => mount_bind(folder, &source)?,
+            false => read_only_bind(folder, &source)?,
+        }
         let target = match self.version {
             1 => "/sys/fs/cgroup/cpu",
             _ => ROOT,

@@ -1,5 +1,5 @@
 //! Keepers that have outlived their tool. A keeper ends with its tool, and the container
-//! with its keeper; one that could not, because somebody stopped it, is found here.
+//! with its keeper; one that could not, because it was stopped, is found here.
 
 use super::cgroup;
 use super::keeper::ARGUMENT;
@@ -110,7 +110,7 @@ fn name_of(link: &Path) -> Option<String> {
     Some(name.trim_end_matches(" (deleted)").to_owned())
 }
 
-/// The tool that has started it has ended. Whoever it was handed on to is not one.
+/// The tool that has started it has ended. The process it was handed on to is not one.
 fn is_parent_gone(process: &Held) -> bool {
     let Some(parent) = process.parent() else {
         return true;

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit};
 use tki_evidence::settings::{Settings, Ulimit};
 
-/// A limit stands in for a control group: too tight for whoever makes the
+/// A limit stands in for a control group: too tight for the process that makes the
 /// container, because processes of one user are counted together, and memory
 /// of the maker's is larger. Such a limit is set last.
 pub fn is_late(limit: &Ulimit, settings: &Settings) -> bool {

@@ -53,7 +53,7 @@ impl Drop for Ready {
 }
 
 /// Moves this thread into the group that it is in, until there is nobody left to say
-/// when to stop; tells how often. The other threads stay out of it, even if somebody
+/// when to stop; tells how often. The other threads stay out of it, even if another process
 /// moves the whole process meanwhile.
 fn move_until(stopped: &Receiver<()>) -> usize {
     let Some(group) = own_group() else {

@@ -243,7 +243,7 @@ mod tests {
         let late = settings.ulimits.pop_if(|limit| limit.name == "nproc");
         assert!(late.is_some());
         assert_eq!(configured(&there, &settings.seccomp), settings);
-        // Whoever is not root sets limits beside the configuration.
+        // A user who is not root sets limits beside the configuration.
         let there = config(&settings, &arguments, &way(false));
         (settings.memory_bytes, settings.memory_swap_bytes) = (0, 0);
         (settings.cpu_period_us, settings.cpu_quota_us) = (0, 0);

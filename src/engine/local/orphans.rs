@@ -61,12 +61,12 @@ pub fn end(is_orphan: impl Fn(&[u8]) -> bool) {
 }
 
 /// What a process was started with. A process has no such line any more from before it
-/// hands its children on; it is left to whoever waits for it.
+/// hands its children on; it is left to the process that waits for it.
 fn command_line(pid: Pid) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
 }
 
-/// It has ended, and its children are somebody else's. Whoever waits for it still finds it.
+/// It has ended, and its children are another process's. Its parent still finds it.
 fn has_ended(pid: Pid) -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(waitid(WaitId::Pid(pid), look), Ok(None))
@@ -140,7 +140,7 @@ mod tests {
         }
         end(|line| line.starts_with(name.as_bytes()));
         assert_eq!(named(), Vec::<i32>::new());
-        // Its end was not taken from whoever waits for it.
+        // Its end was not taken from its parent.
         assert!(!large.wait().unwrap().success());
     }
 }

@@ -27,9 +27,9 @@ pub fn enter() -> Result<()> {
 }
 
 /// Moves this process from a namespace in which it is root into one in which it
-/// is somebody else, without any capability but those that `keep` leaves in
+/// is another user, without any capability but those that `keep` leaves in
 /// reach. The process must have one thread only.
-pub fn become_somebody(uid: u32, gid: u32, keep: CapabilitySet) -> Result<()> {
+pub fn become_user(uid: u32, gid: u32, keep: CapabilitySet) -> Result<()> {
     unshare(libc::CLONE_NEWUSER)?;
     map(uid, 0, gid, 0)?;
     // The kernel gives every capability in a new namespace.

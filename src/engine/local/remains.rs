@@ -5,7 +5,7 @@ use crate::engine::contract::{Leftover, NAME_PREFIX};
 use crate::engine::names::run_of;
 use crate::engine::support::Support;
 
-/// What engines without a daemon have left here, whoever asks: there is no engine to be
+/// What engines without a daemon have left here, for any caller: there is no engine to be
 /// reached for that.
 #[derive(Debug)]
 pub struct Remains(Support);

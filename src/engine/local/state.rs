@@ -33,7 +33,7 @@ impl LocalEngine {
         };
         if maker == Maker::Bwrap {
             if find_program("bwrap").is_none() {
-                return Err(without_bwrap("there is no bwrap in PATH".into()));
+                return Err(without_bwrap(BwrapError::Missing));
             }
             // It is told while a keeper is started.
             std::thread::spawn(bwrap_version);
@@ -72,10 +72,10 @@ impl LocalEngine {
     }
 }
 
-fn without_bwrap(reason: String) -> EngineError {
+fn without_bwrap(error: BwrapError) -> EngineError {
     EngineError::Unusable {
         engine: Maker::Bwrap.name(),
-        reason,
+        reason: error.to_string(),
         next: "install bubblewrap, or use another --engine".into(),
     }
 }
@@ -88,20 +88,34 @@ impl Drop for LocalEngine {
     }
 }
 
+/// Why bubblewrap cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum BwrapError {
+    /// It is not installed.
+    #[error("there is no bwrap in PATH")]
+    Missing,
+    /// It was there a moment ago.
+    #[error("bwrap: no such program")]
+    Gone,
+    /// Some other program has its name.
+    #[error("bwrap does not tell its version")]
+    Silent,
+}
+
 /// The version that bubblewrap tells, asked once.
-fn bwrap_version() -> Result<String, String> {
-    static TOLD: OnceLock<Result<String, String>> = OnceLock::new();
+fn bwrap_version() -> Result<String, BwrapError> {
+    static TOLD: OnceLock<Result<String, BwrapError>> = OnceLock::new();
     TOLD.get_or_init(ask_bwrap_version).clone()
 }
 
-fn ask_bwrap_version() -> Result<String, String> {
-    let bwrap = find_program("bwrap").ok_or("bwrap: no such program")?;
+fn ask_bwrap_version() -> Result<String, BwrapError> {
+    let bwrap = find_program("bwrap").ok_or(BwrapError::Gone)?;
     const PATIENCE: Duration = Duration::from_secs(5);
     let told = told_by(Command::new(bwrap).arg("--version"), PATIENCE);
-    let told = told.ok_or("bwrap does not tell its version")?;
+    let told = told.ok_or(BwrapError::Silent)?;
     let text = String::from_utf8_lossy(&told);
     let version = text.trim().strip_prefix("bubblewrap ");
     version
         .map(|version| tki_text::printable(version, 40))
-        .ok_or_else(|| "bwrap does not tell its version".into())
+        .ok_or(BwrapError::Silent)
 }

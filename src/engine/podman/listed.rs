@@ -30,7 +30,7 @@ pub async fn leftovers(raw: &Raw, listed: Vec<Listed>) -> Result<Vec<Leftover>, 
     Ok(found)
 }
 
-/// The ids of those of the containers that are somebody else's. One that carries our label
+/// The ids of those of the containers that are another party's. One that carries our label
 /// and is gone by now is nobody's.
 pub async fn foreign(raw: &Raw, listed: &[Listed]) -> Result<Vec<String>, EngineError> {
     let mut ids = Vec::new();

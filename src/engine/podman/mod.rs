@@ -70,7 +70,7 @@ impl PodmanEngine {
 impl Engine for PodmanEngine {
     fn look_around(&mut self, image: &ImageNames) -> Result<Surroundings, EngineError> {
         let raw = &self.place.raw;
-        // Root can use every controller; whoever is not is told which. What listens at a
+        // Root can use every controller; another user is told which. What listens at a
         // socket may lead to another machine. The question is a slow one.
         let is_asked = self.place.rootless || !self.place.is_here;
         let host = async {

@@ -21,7 +21,7 @@ pub enum Networks {
 }
 
 impl Networks {
-    /// Asks, if somebody wants to know and nobody has asked.
+    /// Asks, if a caller wants to know and none has asked.
     pub fn ask(&mut self, driver: &Driver, raw: &Raw) {
         if let Self::Wanted = self {
             let raw = raw.clone();

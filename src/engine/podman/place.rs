@@ -208,7 +208,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Addresses at which a service may run, and whether somebody gave the address itself.
+/// Addresses at which a service may run, and whether the address itself was given.
 fn usual_hosts() -> Vec<(String, bool)> {
     let in_runtime_folder =
         variable("XDG_RUNTIME_DIR").map(|folder| format!("unix://{folder}/podman/podman.sock"));
@@ -220,7 +220,7 @@ fn usual_hosts() -> Vec<(String, bool)> {
     given.into_iter().chain(found).collect()
 }
 
-/// Somebody has chosen a runtime for this host, and it stays chosen.
+/// A runtime was chosen for this host, and it stays chosen.
 fn runtime_is_configured() -> bool {
     let own = variable("XDG_CONFIG_HOME")
         .map(PathBuf::from)

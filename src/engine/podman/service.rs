@@ -154,7 +154,7 @@ pub async fn make_namespaces() -> Result<(), EngineError> {
         .stderr(Stdio::null())
         .process_group(0)
         .spawn();
-    // Whoever stops waiting ends it.
+    // The caller that stops waiting ends it.
     struct Ended(Child);
     impl Drop for Ended {
         fn drop(&mut self) {
@@ -250,7 +250,7 @@ fn keep(mut command: Command, started: &Sender<std::io::Result<bool>>, wished: &
         false => Ok(false),
     };
     let child = sheltered.and_then(|sheltered| Ok((command.spawn()?, sheltered)));
-    // The listening end that came with the command must not outlive it: whoever
+    // The listening end that came with the command must not outlive it: a client that
     // connects to a service that has ended is to be told so.
     drop(command);
     match child {

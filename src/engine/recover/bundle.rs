@@ -1,6 +1,6 @@
 //! What a runtime was told about a container: `config.json` in its bundle. It tells
 //! whose the container is when the engine no longer does. It is not taken on trust: what
-//! does not look like ours in every respect is somebody else's.
+//! does not look like ours in every respect is not ours.
 
 use crate::engine::contract::PROBER;
 use crate::engine::names::{Run, is_id, run_of};

@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// A real group with a process of somebody's in it.
+    /// A real group with another process in it.
     #[test]
     fn a_group_in_which_something_else_runs_stays() {
         let hierarchy = Path::new("/sys/fs/cgroup/pids");

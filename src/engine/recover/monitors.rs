@@ -1,5 +1,5 @@
 //! Podman's monitors. Each container has one (`conmon`), which stays when the
-//! container has ended: it starts Podman once more to tidy up, whoever has done
+//! container has ended: it starts Podman once more to tidy up, even if another process has done
 //! so already. What it starts for a container that is gone may be asked to end, if that
 //! can be of no harm. Nobody has to wait for all that before writing down what happened,
 //! but nothing of a run may be left when the run is over.

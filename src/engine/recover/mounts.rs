@@ -46,7 +46,7 @@ impl Mount {
         Some(made + LONGEST_RUN + 1)
     }
 
-    /// Unmounts it if it still stands. What somebody uses stays, which is an error.
+    /// Unmounts it if it still stands. What is in use stays, which is an error.
     pub fn take_away(&self, storage: &Path) -> Result<(), (PathBuf, std::io::Error)> {
         if !standing(storage).contains(self) {
             return Ok(());

@@ -72,7 +72,7 @@ impl ImageDescribed {
     }
 }
 
-/// What the labels of a container of ours tell: its run, and when it is nobody's.
+/// What the labels of a container of ours tell: its run, and when `clean` may remove it.
 pub fn told(labels: &Labels) -> Option<Run> {
     let id = labels.get(LABEL_RUN)?;
     let run = run_of(&format!("{NAME_PREFIX}{id}")).filter(|run| run.id == *id)?;

@@ -1,10 +1,10 @@
-//! What is a secret by its name, whoever chose it: `password=…`, and the user in a
+//! What is a secret by its name, whichever party chose it: `password=…`, and the user in a
 //! URL.
 
 /// What stands in a secret's place.
 pub const GONE: &str = "[redacted]";
 
-/// Names whose value is a secret, whoever chose it.
+/// Names whose value is a secret, whichever party chose it.
 const NAMES: &[&str] = &[
     "password",
     "passwd",

@@ -26,7 +26,7 @@ pub fn probe(
 ) -> Finding {
     let random = match random_hex::<16>() {
         Ok(random) => random,
-        Err(failure) => return finding.denied(Ability::Documents, "nothing", failure.message),
+        Err(error) => return finding.denied(Ability::Documents, "nothing", error.to_string()),
     };
     let path = route.folder.join(format!(".tki-attest-survey-{random}"));
     let (answer, answered) = channel();

@@ -204,7 +204,7 @@ async fn converse(
 
 /// Makes a table and a function, each in a transaction that is rolled back.
 async fn make(route: &PostgresRoute, client: &Client, asked: &mut Asked) -> Result<(), Told> {
-    let random = random_hex::<8>().map_err(|failure| failure.message)?;
+    let random = random_hex::<8>().map_err(|error| error.to_string())?;
     let name = match &route.sandbox_schema {
         Some(schema) => format!("{}.tki_attest_survey_{random}", quoted(schema)),
         None => format!("tki_attest_survey_{random}"),

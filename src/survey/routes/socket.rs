@@ -1,4 +1,4 @@
-//! Who listens on a unix socket. Whoever may write in its directory can listen there
+//! Who listens on a unix socket. A user who may write in its directory can listen there
 //! in the server's place, so a password goes only to a process whose user may have it.
 
 use rustix::process::getuid;
@@ -165,7 +165,7 @@ mod tests {
         let opened = SocketFolder::open(&open).unwrap();
         let why = opened.may_have_a_password(1234).unwrap_err().to_string();
         assert!(why.contains("everybody may write there"), "{why}");
-        // Whoever owns the directory above could have made or replaced it.
+        // The owner of the directory above could have made or replaced it.
         let theirs = make("theirs", 1235, 0o755);
         make("theirs/inner", 1234, 0o755);
         // Anybody could have made it there, sticky bit or not.

@@ -1,6 +1,7 @@
 //! bubblewrap's part of a keeper.
 
-use super::common::{PROGRAM, Streams, at, compiled, private_place, profile_digest, supervise};
+use super::common::{PROGRAM, Streams, compiled, private_place, profile_digest, supervise};
+use super::error::{KeeperError, at};
 use crate::engine::gate::{self, Closed, Forerunner};
 use crate::engine::local::binds::read_only_bind;
 use crate::engine::local::bubble::{self, Descriptors};
@@ -16,7 +17,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, prlimit, setrlimit};
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -31,13 +32,15 @@ pub(super) fn keep(
     streams: Streams,
     layers: &[u8],
     socket: &UnixStream,
-) -> Result<(i64, Closed), String> {
+) -> Result<(i64, Closed), KeeperError> {
     let program = compiled(job)?;
     let place = private_place(job, layers)?;
     let groups = Groups::make(&job.name, &job.settings, &job.support)
         .map_err(at("making control groups"))?;
     let tmpfs = mount_all(&job.settings.tmpfs, &place)?;
-    let shown = groups.show(&place, false)?;
+    let shown = groups
+        .show(&place, false)
+        .map_err(at("showing the control group"))?;
     let frozen = if job.settings.system_paths_masked {
         freeze(&place)?
     } else {
@@ -80,7 +83,7 @@ pub(super) fn keep(
         },
     );
     // By its whole path: nothing is searched for under the gate.
-    let bwrap = find_program("bwrap").ok_or("bwrap is not installed")?;
+    let bwrap = find_program("bwrap").ok_or(KeeperError::NoBwrap)?;
     let mut command = Command::new(bwrap);
     command
         .args(&arguments)
@@ -97,7 +100,8 @@ pub(super) fn keep(
     let mut child = command.spawn().map_err(at("starting bwrap"))?;
     drop(command);
     drop((info_end, block_end, seccomp, extra));
-    let outer = i32::try_from(child.id()).map_err(at("bwrap's process id"))?;
+    let outer = i32::try_from(child.id()).map_err(io::Error::other);
+    let outer = outer.map_err(at("bwrap's process id"))?;
     let made = match first_process(info) {
         Ok(pid) => groups
             .enter(pid)
@@ -137,7 +141,7 @@ pub(super) fn keep(
 }
 
 /// Has bubblewrap started with the gate's filter already loaded.
-fn gate_before(command: &mut Command) -> Result<Forerunner, String> {
+fn gate_before(command: &mut Command) -> Result<Forerunner, KeeperError> {
     let (forerunner, socket) = Forerunner::start().map_err(at("the exec gate"))?;
     let filter = gate::filter();
     // SAFETY: between fork and exec only system calls are made, on values that
@@ -149,7 +153,7 @@ fn gate_before(command: &mut Command) -> Result<Forerunner, String> {
 }
 
 /// Memory file systems with the options that bubblewrap cannot set.
-fn mount_all(wanted: &[Tmpfs], place: &Path) -> Result<Vec<(String, String)>, String> {
+fn mount_all(wanted: &[Tmpfs], place: &Path) -> Result<Vec<(String, String)>, KeeperError> {
     let mut mounted = Vec::new();
     for (number, tmpfs) in wanted.iter().enumerate() {
         let source = place.join(format!("tmpfs-{number}"));
@@ -165,7 +169,8 @@ fn mount_all(wanted: &[Tmpfs], place: &Path) -> Result<Vec<(String, String)>, St
                 other => data.push(other),
             }
         }
-        let data = CString::new(data.join(",")).map_err(at("mount options"))?;
+        let data = CString::new(data.join(",")).map_err(io::Error::other);
+        let data = data.map_err(at("mount options"))?;
         mount("tmpfs", &source, "tmpfs", flags, Some(data.as_c_str()))
             .map_err(at("mounting a memory file system"))?;
         mounted.push((source.to_string_lossy().into_owned(), tmpfs.target.clone()));
@@ -175,7 +180,7 @@ fn mount_all(wanted: &[Tmpfs], place: &Path) -> Result<Vec<(String, String)>, St
 
 /// Paths of /proc, prepared as read-only binds: bubblewrap covers them only
 /// where its user could write to them, and would take over the host's flags.
-fn freeze(place: &Path) -> Result<Vec<(String, String)>, String> {
+fn freeze(place: &Path) -> Result<Vec<(String, String)>, KeeperError> {
     let mut frozen = Vec::new();
     for (number, path) in FROZEN.iter().enumerate() {
         let Ok(found) = fs::metadata(path) else {
@@ -199,7 +204,7 @@ fn mount_points<'a>(
     job: &Job,
     root: &Path,
     others: impl Iterator<Item = &'a (String, String)>,
-) -> Result<(), String> {
+) -> Result<(), KeeperError> {
     let root = Folder::open(root).map_err(at("the root directory"))?;
     let binds = job.settings.binds.iter();
     let binds = binds.map(|bind| (bind.source.as_str(), bind.target.as_str()));
@@ -213,7 +218,7 @@ fn mount_points<'a>(
 }
 
 /// The compiled program in a file that only lives in memory.
-fn program_file(program: &[libc::sock_filter]) -> Result<OwnedFd, String> {
+fn program_file(program: &[libc::sock_filter]) -> Result<OwnedFd, KeeperError> {
     let fd = memfd_create("seccomp", MemfdFlags::CLOEXEC).map_err(at("a memory file"))?;
     let mut file = File::from(fd);
     file.write_all(&filter::bytes(program))
@@ -252,7 +257,7 @@ fn limit(command: &mut Command, job: &Job) {
 
 /// Sets what only the container may be bound by, once it has a user namespace
 /// in which its processes are counted apart.
-fn limit_inside(pid: i32, job: &Job) -> Result<(), String> {
+fn limit_inside(pid: i32, job: &Job) -> Result<(), KeeperError> {
     for (resource, wanted) in limits::wanted(&job.settings, true) {
         prlimit(Pid::from_raw(pid), resource, wanted).map_err(at("setting a resource limit"))?;
     }
@@ -260,15 +265,15 @@ fn limit_inside(pid: i32, job: &Job) -> Result<(), String> {
 }
 
 /// The container's first process, as bubblewrap tells it.
-fn first_process(info: std::io::PipeReader) -> Result<i32, String> {
+fn first_process(info: std::io::PipeReader) -> Result<i32, KeeperError> {
     let mut text = String::new();
     info.take(4096)
         .read_to_string(&mut text)
         .map_err(at("bwrap's information"))?;
     let told: serde_json::Value =
-        serde_json::from_str(&text).map_err(|_| "bwrap ended before it made a container")?;
+        serde_json::from_str(&text).map_err(|_| KeeperError::BwrapEnded)?;
     told["child-pid"]
         .as_i64()
         .and_then(|pid| i32::try_from(pid).ok())
-        .ok_or_else(|| "bwrap told no process id".into())
+        .ok_or(KeeperError::BwrapTold)
 }

@@ -1,5 +1,6 @@
 //! What keepers of either engine do.
 
+use super::error::{KeeperError, at};
 use crate::engine::gate::{Closed, Gate, State};
 use crate::engine::local::job::Job;
 use crate::engine::local::{filter, rootfs};
@@ -30,25 +31,20 @@ pub struct Streams {
     pub error: OwnedFd,
 }
 
-/// An error with what failed.
-pub fn at<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String + '_ {
-    move |error| format!("{what}: {error}")
-}
-
 /// A mount namespace of our own, in which a memory file system lies over the directory of
 /// the run: it holds everything and goes with us. Gives its place, with the image unpacked.
 ///
 /// On the host only the tool's user can enter that directory. Here it is open, so that
 /// bubblewrap gets through as the sandbox's user, and the binds of the run are seen in it as
 /// they were; nobody else is in this namespace.
-pub fn private_place(job: &Job, layers: &[u8]) -> Result<PathBuf, String> {
+pub fn private_place(job: &Job, layers: &[u8]) -> Result<PathBuf, KeeperError> {
     unshare(libc::CLONE_NEWNS).map_err(at("a mount namespace"))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(at("making mounts private"))?;
-    let bind = job.settings.binds.first().ok_or("there is no /in")?;
+    let bind = job.settings.binds.first().ok_or(KeeperError::NoInput)?;
     let place = Path::new(&bind.source)
         .parent()
-        .ok_or("/in has no parent")?;
+        .ok_or(KeeperError::NoParent)?;
     let base = Folder::open(place).map_err(at("the run's directory"))?;
     let mut shown = Vec::new();
     for bind in &job.settings.binds {
@@ -76,15 +72,14 @@ pub fn private_place(job: &Job, layers: &[u8]) -> Result<PathBuf, String> {
 }
 
 /// The profile as a program; none if the container has no profile.
-pub fn compiled(job: &Job) -> Result<Option<Vec<libc::sock_filter>>, String> {
+pub fn compiled(job: &Job) -> Result<Option<Vec<libc::sock_filter>>, KeeperError> {
     if job.settings.seccomp == "unconfined" {
         return Ok(None);
     }
     if sha256_hex(job.seccomp.as_bytes()) != job.settings.seccomp {
-        return Err("the profile is not the one that its digest names".into());
+        return Err(KeeperError::OtherProfile);
     }
-    let program = filter::compile(&job.seccomp).map_err(at("the seccomp profile"))?;
-    Ok(Some(program))
+    Ok(Some(filter::compile(&job.seccomp)?))
 }
 
 /// What the profile that was compiled is called afterwards.
@@ -102,8 +97,8 @@ pub fn supervise(
     first: i32,
     gate_socket: Option<&UnixStream>,
     socket: &UnixStream,
-) -> Result<(i64, Closed), String> {
-    let pid = Pid::from_raw(child).ok_or("no process")?;
+) -> Result<(i64, Closed), KeeperError> {
+    let pid = Pid::from_raw(child).ok_or(KeeperError::NoProcess)?;
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("watching the container"))?;
     let end = || {
         let _ = pidfd_send_signal(&process, Signal::KILL);

@@ -1,6 +1,7 @@
 //! The embedded engine's part of a keeper: libcontainer.
 
-use super::common::{PROGRAM, Streams, at, compiled, private_place, profile_digest, supervise};
+use super::common::{PROGRAM, Streams, compiled, private_place, profile_digest, supervise};
+use super::error::{KeeperError, at, libcontainer_at};
 use crate::engine::gate::{self, Closed};
 use crate::engine::local::cgroup::{self, Groups};
 use crate::engine::local::job::{Job, News};
@@ -37,7 +38,7 @@ pub(super) fn keep(
     streams: Streams,
     layers: &[u8],
     socket: &UnixStream,
-) -> Result<(i64, Closed), String> {
+) -> Result<(i64, Closed), KeeperError> {
     let program = compiled(job)?;
     let place = private_place(job, layers)?;
     let mut arguments = vec![PROGRAM.to_owned()];
@@ -53,7 +54,7 @@ pub(super) fn keep(
     let executor = Starter {
         filter: program,
         gate: job.gate.then(|| theirs.as_raw_fd()),
-        becomes: (!way.root).then(|| Somebody::of(&job.settings)),
+        becomes: (!way.root).then(|| User::of(&job.settings)),
         limits: limits::wanted(&job.settings, true),
         descriptor: job.extras.descriptor,
     };
@@ -70,7 +71,7 @@ pub(super) fn keep(
                 .with_detach(true)
         })
         .and_then(|builder| builder.build());
-    let mut container = built.map_err(|error| at("creating the container")(chain(&error)))?;
+    let mut container = built.map_err(libcontainer_at("creating the container"))?;
     drop(theirs);
     let kept = keep_embedded(job, &mut container, &groups, &text, &ours, socket);
     let _ = container.delete(true);
@@ -85,11 +86,8 @@ fn keep_embedded(
     config: &str,
     gate: &UnixStream,
     socket: &UnixStream,
-) -> Result<(i64, Closed), String> {
-    let pid = container
-        .pid()
-        .ok_or("the container has no process")?
-        .as_raw();
+) -> Result<(i64, Closed), KeeperError> {
+    let pid = container.pid().ok_or(KeeperError::NoFirst)?.as_raw();
     if let OurGroups::Delegated { groups, .. } = groups {
         groups
             .enter(pid)
@@ -101,7 +99,7 @@ fn keep_embedded(
     loopback::bring_up(pid).map_err(at("bringing lo up"))?;
     container
         .start()
-        .map_err(|error| at("starting the container")(chain(&error)))?;
+        .map_err(libcontainer_at("starting the container"))?;
     let delegated = matches!(groups, OurGroups::Delegated { .. });
     let made = Made {
         config: serde_json::from_str(config).map_err(at("the configuration"))?,
@@ -119,7 +117,7 @@ fn keep_embedded(
 
 /// Gives the container's user the group that is shown to the container.
 /// Without root that is who has made it.
-fn give_group(job: &Job) -> Result<(), String> {
+fn give_group(job: &Job) -> Result<(), KeeperError> {
     if !system::is_root() {
         return Ok(());
     }
@@ -128,22 +126,11 @@ fn give_group(job: &Job) -> Result<(), String> {
     chown(&group, Some(uid), Some(gid)).map_err(at("giving the control group away"))
 }
 
-/// An error with everything that caused it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
-}
-
 /// How to go about it. For root libcontainer makes the control groups itself. In
 /// groups that were delegated it fails: with version 1 it insists on one in every
 /// hierarchy, and on rules for devices, which are root's to set. There the keeper
 /// makes them, and libcontainer is shown none.
-fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
+fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), KeeperError> {
     if system::is_root() {
         let limited = job.settings.cpu_quota_us > 0;
         let way = Way {
@@ -164,7 +151,9 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
     };
     let groups =
         Groups::make(&job.name, &job.settings, &support).map_err(at("making control groups"))?;
-    let shown = groups.show(place, job.extras.own_group)?;
+    let shown = groups
+        .show(place, job.extras.own_group)
+        .map_err(at("showing the control group"))?;
     if hidden {
         hide_groups()?;
     }
@@ -189,7 +178,7 @@ fn way<'a>(job: &'a Job, place: &Path) -> Result<(Way, OurGroups<'a>), String> {
 
 /// Covers the groups of version 1, for this process alone, with a view of
 /// version 2 that can only be read: there libcontainer goes without a group.
-fn hide_groups() -> Result<(), String> {
+fn hide_groups() -> Result<(), KeeperError> {
     unshare(libc::CLONE_NEWCGROUP).map_err(at("a namespace of control groups"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("cgroup2", ROOT, "cgroup2", flags, None::<&CStr>)
@@ -216,13 +205,13 @@ impl Drop for OurGroups<'_> {
 
 /// The user that the container has in a user namespace of its own.
 #[derive(Clone)]
-struct Somebody {
+struct User {
     uid: u32,
     gid: u32,
     in_reach: CapabilitySet,
 }
 
-impl Somebody {
+impl User {
     fn of(settings: &Settings) -> Self {
         let (uid, gid) = oci::ids(&settings.user);
         let names = settings.cap_add.iter();
@@ -243,7 +232,7 @@ struct Starter {
     /// Where the gate's listener goes.
     gate: Option<i32>,
     /// Who it becomes, if it is not that user already.
-    becomes: Option<Somebody>,
+    becomes: Option<User>,
     /// Resource limits that stand in for control groups.
     limits: Vec<(Resource, Rlimit)>,
     /// Leave the null device open for the program.
@@ -264,8 +253,8 @@ impl Starter {
         let words = Words::new(&arguments)?;
         let entries = Words::new(process.env().as_deref().unwrap_or_default())?;
         let (arguments, variables) = (words.pointers(), entries.pointers());
-        if let Some(somebody) = &self.becomes {
-            own::become_somebody(somebody.uid, somebody.gid, somebody.in_reach)?;
+        if let Some(user) = &self.becomes {
+            own::become_user(user.uid, user.gid, user.in_reach)?;
             set_parent_process_death_signal(Some(Signal::KILL))?;
         }
         for (resource, wanted) in &self.limits {

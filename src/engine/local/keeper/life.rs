@@ -42,7 +42,9 @@ pub fn main() -> ExitCode {
     };
     let news = match kept {
         Ok((status, gate)) => News::Ended { status, gate },
-        Err(reason) => News::Failed { reason },
+        Err(error) => News::Failed {
+            reason: error.to_string(),
+        },
     };
     let _ = wire::send(&socket, &news);
     ExitCode::SUCCESS

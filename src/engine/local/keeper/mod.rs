@@ -7,6 +7,7 @@
 mod bwrap;
 mod common;
 mod embedded;
+mod error;
 mod life;
 
 pub use life::{ARGUMENT, clean_after, main};

@@ -10,12 +10,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A user who is not root, made for the test.
-pub struct Somebody {
+pub struct OtherUser {
     name: String,
     folder: tempfile::TempDir,
 }
 
-impl Somebody {
+impl OtherUser {
     /// Makes the user, with a home, a runtime directory, and a copy of the tool.
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -33,17 +33,17 @@ impl Somebody {
                 .arg(&name),
         );
         made.succeeded();
-        let somebody = Self { name, folder };
+        let user = Self { name, folder };
         for name in ["runtime", "out"] {
-            let path = somebody.path(name);
+            let path = user.path(name);
             fs::create_dir(&path).unwrap();
-            run(Command::new("chown").arg(&somebody.name).arg(&path)).succeeded();
+            run(Command::new("chown").arg(&user.name).arg(&path)).succeeded();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
         }
-        let binary = somebody.path("tki-attest");
+        let binary = user.path("tki-attest");
         fs::copy(env!("CARGO_BIN_EXE_tki-attest"), &binary).unwrap();
         fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
-        somebody
+        user
     }
 
     /// What the user is called.
@@ -89,7 +89,7 @@ impl Somebody {
     }
 }
 
-impl Drop for Somebody {
+impl Drop for OtherUser {
     fn drop(&mut self) {
         // Podman keeps a process for each user, which holds the namespaces.
         let pause = self.path("runtime/libpod/tmp/pause.pid");
