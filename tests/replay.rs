@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tki_attest::attest::bundle::Bundle;
+use tki_attest::attest::bundle::Draft;
 use tki_attest::attest::error::AttestError;
 use tki_attest::attest::memory::Memory;
 use tki_attest::attest::run::{Plan, attest};
@@ -34,7 +34,7 @@ use tki_attest::sandbox::seccomp::Seccomp;
 use tki_evidence::evidence::{ControlResult, Evidence, Status};
 
 /// A run over the recording, with this twist.
-fn played(recording: &Arc<Recording>, controls: bool) -> Result<Bundle, AttestError> {
+fn played(recording: &Arc<Recording>, controls: bool) -> Result<Draft, AttestError> {
     let image = built_in::image().unwrap();
     let profile = Profile {
         seccomp: Seccomp::resolve("deny-by-default").unwrap(),

@@ -2,6 +2,7 @@
 //! failed there stand on.
 
 use crate::controls::{self, Control};
+use crate::engine_kind::EngineKind;
 use crate::evidence::{ChangedSetting, ControlResult, ProbeResult, RawFacts, Verdict};
 use crate::judge::{self, Sweeps, Texts};
 use crate::kernel::{self, KernelKind, Own};
@@ -118,7 +119,11 @@ fn restated<'a>(said: &'a ControlResult, run: &Comparable) -> Cow<'a, ControlRes
 
 /// Controls that an engine can run for a container with these settings: a limit
 /// that is not there cannot be relaxed, and not every engine can relax all.
-pub fn applicable(engine: &str, run: &Settings, kernel: KernelKind) -> Vec<&'static Control> {
+pub fn applicable(
+    engine: Option<EngineKind>,
+    run: &Settings,
+    kernel: KernelKind,
+) -> Vec<&'static Control> {
     let can = |control: &&Control| {
         if kernel::impossible(control, run, kernel).is_some() {
             return false;
@@ -129,7 +134,7 @@ pub fn applicable(engine: &str, run: &Settings, kernel: KernelKind) -> Vec<&'sta
         let no_quota = run.cpu_quota_us == 0 && control.relaxations.iter().any(of_quota);
         // Root of a user's own Podman is that user on the host, whose other
         // processes count against a limit that stands in for the group's.
-        let no_room = engine == "podman"
+        let no_room = engine == Some(EngineKind::Podman)
             && run.pids_limit == 0
             && control.relaxations.contains(&Relaxation::RootUser);
         // Where the launcher makes /in and /out there is no neighbour to join. Interfaces it
@@ -693,7 +698,7 @@ mod tests {
         let mut by_engine = by_launcher.clone();
         by_engine.binds[0] = Bind::of_engine("tki-attest-x", "/in", true);
         let of = |run: &Settings, kind| -> Vec<&str> {
-            let controls = applicable("docker", run, kind);
+            let controls = applicable(Some(EngineKind::Docker), run, kind);
             controls.iter().map(|control| control.name).collect()
         };
         let names = |kind| of(&by_engine, kind);

@@ -7,6 +7,7 @@
 //! processes is always limited.
 
 use crate::catalogue::ProbeSpec;
+use crate::engine_kind::EngineKind;
 pub use crate::relaxation::Relaxation;
 
 /// A control.
@@ -33,7 +34,7 @@ pub struct Control {
     /// UNPROVEN there. That calibrates nothing.
     pub blinds: &'static [&'static str],
     /// Engines that cannot relax this, each with the reason.
-    pub impossible_on: &'static [(&'static str, &'static str)],
+    pub impossible_on: &'static [(EngineKind, &'static str)],
     /// It changes the prober and not the sandbox: it shows that a probe can fail, and
     /// says nothing about layers.
     pub instrument: bool,
@@ -114,9 +115,9 @@ const MAY_WITHOUT_SECCOMP_AND_NETWORK: &[&str] = &[
 ];
 
 /// Why some controls cannot be run on engines without a daemon.
-const NO_NEIGHBOUR: &[(&str, &str)] = &[
-    ("embedded", "there is no neighbour to join"),
-    ("bwrap", "there is no neighbour to join"),
+const NO_NEIGHBOUR: &[(EngineKind, &str)] = &[
+    (EngineKind::Embedded, "there is no neighbour to join"),
+    (EngineKind::Bwrap, "there is no neighbour to join"),
 ];
 
 /// Every control.
@@ -206,8 +207,8 @@ pub const CONTROLS: &[Control] = &[
         // AppArmor answers before anybody asks for the capability.
         may_flip: &["PR-MOUNT-1"],
         impossible_on: &[
-            ("embedded", "the engine gives no label"),
-            ("bwrap", "bubblewrap gives no label"),
+            (EngineKind::Embedded, "the engine gives no label"),
+            (EngineKind::Bwrap, "bubblewrap gives no label"),
         ],
         ..PLAIN
     },
@@ -292,10 +293,10 @@ pub const CONTROLS: &[Control] = &[
         must_flip: &["XP-ID-NNP"],
         impossible_on: &[
             (
-                "embedded",
+                EngineKind::Embedded,
                 "the filter is loaded after the last privilege is gone, which takes this bit",
             ),
-            ("bwrap", "bubblewrap always sets the bit"),
+            (EngineKind::Bwrap, "bubblewrap always sets the bit"),
         ],
         ..PLAIN
     },
@@ -425,8 +426,11 @@ pub const CONTROLS: &[Control] = &[
         relaxations: &[Relaxation::Descriptor],
         must_flip: &["XP-FD"],
         impossible_on: &[
-            ("docker", "the engine passes no further descriptors"),
-            ("podman", "its API passes no further descriptors"),
+            (
+                EngineKind::Docker,
+                "the engine passes no further descriptors",
+            ),
+            (EngineKind::Podman, "its API passes no further descriptors"),
         ],
         ..PLAIN
     },
@@ -438,15 +442,15 @@ pub const CONTROLS: &[Control] = &[
         must_flip: &["XP-FS-CGROUP"],
         impossible_on: &[
             (
-                "docker",
+                EngineKind::Docker,
                 "the engine mounts groups read-only, or needs privilege",
             ),
             (
-                "podman",
+                EngineKind::Podman,
                 "the engine mounts groups read-only, or needs privilege",
             ),
             (
-                "bwrap",
+                EngineKind::Bwrap,
                 "bubblewrap runs as a user who cannot give a group away",
             ),
         ],
@@ -508,11 +512,11 @@ pub fn find(name: &str) -> Option<&'static Control> {
     CONTROLS.iter().find(|control| control.name == name)
 }
 
-/// Controls that an engine can run at all.
-pub fn of_engine(engine: &str) -> impl Iterator<Item = &'static Control> {
+/// Controls that an engine can run at all; of one that is not known, every control.
+pub fn of_engine(engine: Option<EngineKind>) -> impl Iterator<Item = &'static Control> {
     let can = move |control: &&Control| {
         let mut impossible = control.impossible_on.iter();
-        impossible.all(|(name, _)| *name != engine)
+        impossible.all(|(kind, _)| Some(*kind) != engine)
     };
     CONTROLS.iter().filter(can)
 }

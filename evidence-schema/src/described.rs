@@ -16,6 +16,7 @@ mod unique;
 
 pub use error::DescribedError;
 
+use crate::engine_kind::EngineKind;
 use crate::settings::Settings;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -48,10 +49,10 @@ pub fn read(engine: &str, bytes: &[u8]) -> Result<Described, DescribedError> {
     if bytes.len() > MAX_DESCRIPTION {
         return Err(DescribedError::TooLarge(bytes.len()));
     }
-    match engine {
-        "docker" => docker::read(bytes),
-        "podman" => podman::read(bytes),
-        "embedded" | "bwrap" => local::read(engine, bytes),
-        _ => Err(DescribedError::Engine),
+    match EngineKind::find(engine) {
+        Some(EngineKind::Docker) => docker::read(bytes),
+        Some(EngineKind::Podman) => podman::read(bytes),
+        Some(EngineKind::Embedded | EngineKind::Bwrap) => local::read(engine, bytes),
+        None => Err(DescribedError::Engine),
     }
 }

@@ -1,6 +1,7 @@
 //! Evidence v1, the document: recorded facts first, what follows from them
 //! after. Names are fixed by the contract; see docs/evidence.md.
 
+use crate::engine_kind::EngineKind;
 use crate::kernel::KernelKind;
 use crate::observation::Observation;
 use crate::settings::Settings;
@@ -239,6 +240,13 @@ pub struct Runtime {
     pub rootless: bool,
     /// Security options that the engine reports.
     pub security_options: Vec<String>,
+}
+
+impl Runtime {
+    /// Which engine it is, if this tool knows it.
+    pub fn kind(&self) -> Option<EngineKind> {
+        EngineKind::find(&self.engine)
+    }
 }
 
 /// The container's settings, asked for and set.

@@ -258,7 +258,7 @@ pub fn not_proven(evidence: &Evidence) -> Vec<String> {
         own.kind.name()
     ));
     if !evidence.controls.is_empty() {
-        let engine = &evidence.runtime.engine;
+        let engine = evidence.runtime.kind();
         let settings = &evidence.sandbox.configured;
         let left: Vec<&str> = crate::controls::of_engine(engine)
             .filter(|control| impossible(control, settings, own.kind).is_some())

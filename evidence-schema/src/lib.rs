@@ -42,7 +42,10 @@ pub const TARGETED_DENY: &str = include_str!("../../seccomp/targeted-deny.json")
 pub const DENY_BY_DEFAULT: &str = include_str!("../../seccomp/deny-by-default.json");
 
 pub mod catalogue;
+#[cfg(feature = "judge")]
+pub mod controller;
 pub mod controls;
+pub mod engine_kind;
 pub mod errno;
 pub mod facts;
 pub mod netlink;

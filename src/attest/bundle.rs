@@ -2,8 +2,8 @@
 
 use crate::attest::controls::ControlOutcome;
 use crate::attest::error::AttestError;
-use crate::attest::job::Outcome;
 use crate::attest::neighbour::Known;
+use crate::attest::trial::Outcome;
 use crate::clock;
 use crate::files::{self, Folder, Stage};
 use crate::host::outside::View;
@@ -77,7 +77,7 @@ pub struct Recorded {
 
 /// Evidence and artifacts, before they have a name.
 #[derive(Debug)]
-pub struct Bundle {
+pub struct Draft {
     evidence: Evidence,
     artifacts: BTreeMap<String, Vec<u8>>,
     stem: String,
@@ -97,7 +97,7 @@ pub struct Written {
     pub evidence: Evidence,
 }
 
-impl Bundle {
+impl Draft {
     /// Derives everything that follows from what was recorded.
     pub fn new(recorded: Recorded) -> Self {
         let matrix = Matrix::rev4();

@@ -3,8 +3,8 @@
 use crate::attest::conversation::talk;
 use crate::attest::error::AttestError;
 use crate::attest::events::Listener;
-use crate::attest::job::{FILLED, Job, Outcome, SCOUT};
 use crate::attest::relax;
+use crate::attest::trial::{FILLED, Outcome, SCOUT, Trial};
 use crate::engine::contract::{Extras, Volume};
 use crate::engine::gate::GateChoice;
 use crate::engine::{Engine, GateKind, Launch};
@@ -22,16 +22,16 @@ use tki_evidence::settings::Settings;
 /// before a container is found out by trying.
 pub fn run(
     engine: &mut dyn Engine,
-    job: &Job,
+    trial: &Trial,
     events: &mut dyn Listener,
 ) -> Result<Outcome, AttestError> {
     let mut refused = None;
     let by_profile = engine.gate_kind() == GateKind::Listener;
-    let without = match (job.gate, job.untried.filter(|_| by_profile)) {
+    let without = match (trial.gate, trial.untried.filter(|_| by_profile)) {
         (GateChoice::Off, _) => "no gate was asked for".to_owned(),
         (GateChoice::Auto, Some(why)) => why.to_owned(),
-        _ => match attempt(engine, job, true, &mut *events)? {
-            Attempt::Done(outcome) if outcome.gate.active || job.gate == GateChoice::Auto => {
+        _ => match attempt(engine, trial, true, &mut *events)? {
+            Attempt::Done(outcome) if outcome.gate.active || trial.gate == GateChoice::Auto => {
                 return Ok(*outcome);
             }
             Attempt::Done(outcome) => outcome.gate.reason,
@@ -42,10 +42,10 @@ pub fn run(
             }
         },
     };
-    if job.gate == GateChoice::Require {
+    if trial.gate == GateChoice::Require {
         return Err(AttestError::NoGate { without });
     }
-    match attempt(engine, job, false, events)? {
+    match attempt(engine, trial, false, events)? {
         Attempt::Done(mut outcome) => {
             outcome.gate.reason = without;
             outcome.gate_refused = refused;
@@ -65,31 +65,31 @@ enum Attempt {
 
 fn attempt(
     engine: &mut dyn Engine,
-    job: &Job,
+    trial: &Trial,
     gate: bool,
     events: &mut dyn Listener,
 ) -> Result<Attempt, AttestError> {
-    let name = match job.control {
-        None => job.run_id.to_owned(),
-        Some(control) => format!("{}-{control}", job.run_id),
+    let name = match trial.control {
+        None => trial.run_id.to_owned(),
+        Some(control) => format!("{}-{control}", trial.run_id),
     };
-    let limits = relax::limits(job.relaxations, job.profile.limits);
-    let input = match has_own_input(job) {
+    let limits = relax::limits(trial.relaxations, trial.profile.limits);
+    let input = match has_own_input(trial) {
         true => &name,
-        false => job.run_id,
+        false => trial.run_id,
     };
-    let mut sides = Sides::new(&name, input, &limits, job.maker, job.janitor)?;
-    let binds = sides.binds(&job.profile.limits);
-    let mut wanted = settings::settings(job.profile, binds, job.swap_limit);
-    settings::do_without(&mut wanted, job.lacks);
-    let profile = seccomp(job)?;
+    let mut sides = Sides::new(&name, input, &limits, trial.maker, trial.janitor)?;
+    let binds = sides.binds(&trial.profile.limits);
+    let mut wanted = settings::settings(trial.profile, binds, trial.swap_limit);
+    settings::do_without(&mut wanted, trial.lacks);
+    let profile = seccomp(trial)?;
     relax::apply(
-        job.relaxations,
+        trial.relaxations,
         &mut wanted,
         &sides,
-        job.neighbour,
-        job.canary_variable,
-        job.canary_file,
+        trial.neighbour,
+        trial.canary_variable,
+        trial.canary_file,
         &profile,
     )
     .map_err(|error| AttestError::Unprepared {
@@ -98,15 +98,15 @@ fn attempt(
     })?;
     let launch = Launch {
         gate,
-        ..order(job, &name, wanted, profile, &sides)
+        ..order(trial, &name, wanted, profile, &sides)
     };
     let means = Means {
-        image: job.image,
-        janitor: job.janitor,
-        maker: job.maker,
+        image: trial.image,
+        janitor: trial.janitor,
+        maker: trial.maker,
     };
     let launched = launch::container::run(engine, launch, means, &mut sides, |session, sides| {
-        talk(session, job, sides, events)
+        talk(session, trial, sides, events)
     })?;
     let Ran { launch, said, gate } = match launched {
         Launched::Ended(ran) => *ran,
@@ -120,7 +120,7 @@ fn attempt(
         heard,
         out_backing: sides.backing().clone(),
         scratch: sides.name().into_owned(),
-        neighbour: job.neighbour.to_owned(),
+        neighbour: trial.neighbour.to_owned(),
         outside,
         gate,
         gate_refused: None,
@@ -128,11 +128,11 @@ fn attempt(
 }
 
 /// The profile that a container gets.
-fn seccomp(job: &Job) -> Result<String, AttestError> {
-    let own = &job.profile.seccomp.text;
-    if job.relaxations.contains(&Relaxation::TargetedDeny) {
+fn seccomp(trial: &Trial) -> Result<String, AttestError> {
+    let own = &trial.profile.seccomp.text;
+    if trial.relaxations.contains(&Relaxation::TargetedDeny) {
         Ok(tki_evidence::TARGETED_DENY.into())
-    } else if job.relaxations.contains(&Relaxation::Marks) {
+    } else if trial.relaxations.contains(&Relaxation::Marks) {
         marked(own).ok_or(AttestError::Unmarkable)
     } else {
         Ok(own.clone())
@@ -141,13 +141,13 @@ fn seccomp(job: &Job) -> Result<String, AttestError> {
 
 /// It can write to /in, or finds something else there, or comes before the run itself. All
 /// others see the same, and change nothing.
-fn has_own_input(job: &Job) -> bool {
+fn has_own_input(trial: &Trial) -> bool {
     let others = [
         Relaxation::InWritable,
         Relaxation::DecoySocket,
         Relaxation::SuidDecoy,
     ];
-    job.is_scout() || job.relaxations.iter().any(|one| others.contains(one))
+    trial.is_scout() || trial.relaxations.iter().any(|one| others.contains(one))
 }
 
 /// What the prober is told to be: process 1 with one thread, or a guest among a
@@ -163,41 +163,41 @@ fn errand(relaxations: &[Relaxation]) -> &'static str {
 
 /// The volume that is made for a container: the run's own, which its controls have too, or
 /// that of a control which writes to it. Those that a neighbour fills are the neighbour's.
-fn volumes(job: &Job, sides: &Sides) -> Vec<Volume> {
-    let is_made = match job.control {
+fn volumes(trial: &Trial, sides: &Sides) -> Vec<Volume> {
+    let is_made = match trial.control {
         None => true,
-        Some(control) => has_own_input(job) && !FILLED.contains(&control),
+        Some(control) => has_own_input(trial) && !FILLED.contains(&control),
     };
     let made = sides.volume().filter(|_| is_made);
     let volume = |name| Volume {
         name,
-        goes_along: job.control.is_some(),
+        goes_along: trial.control.is_some(),
     };
     made.map(volume).into_iter().collect()
 }
 
-fn order(job: &Job, name: &str, settings: Settings, seccomp: String, sides: &Sides) -> Launch {
-    let role = match job.control {
+fn order(trial: &Trial, name: &str, settings: Settings, seccomp: String, sides: &Sides) -> Launch {
+    let role = match trial.control {
         None => "probe",
-        Some(_) if job.is_scout() => SCOUT,
+        Some(_) if trial.is_scout() => SCOUT,
         Some(_) => "control",
     };
     Launch {
         name: format!("{NAME_PREFIX}{name}"),
-        labels: names::labels(job.run_id, role, job.nobodys_after),
-        image: job.image_id.into(),
-        arguments: vec![errand(job.relaxations).into()],
+        labels: names::labels(trial.run_id, role, trial.nobodys_after),
+        image: trial.image_id.into(),
+        arguments: vec![errand(trial.relaxations).into()],
         settings,
-        cpus: job.cpus,
+        cpus: trial.cpus,
         seccomp,
         scratch: sides.scratch().map(|scratch| scratch.base().to_owned()),
-        volumes: volumes(job, sides),
+        volumes: volumes(trial, sides),
         folder: claim::beside(name),
-        runtime: job.runtime.map(str::to_owned),
+        runtime: trial.runtime.map(str::to_owned),
         gate: false,
         extras: Extras {
-            descriptor: job.relaxations.contains(&Relaxation::Descriptor),
-            own_group: job.relaxations.contains(&Relaxation::CgroupWritable),
+            descriptor: trial.relaxations.contains(&Relaxation::Descriptor),
+            own_group: trial.relaxations.contains(&Relaxation::CgroupWritable),
         },
     }
 }

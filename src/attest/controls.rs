@@ -2,13 +2,14 @@
 
 use crate::attest::container;
 use crate::attest::error::AttestError;
-use crate::attest::job::{Job, Outcome};
 use crate::attest::neighbour::{self, Beside};
+use crate::attest::trial::{Outcome, Trial};
 use crate::engine::Connect;
 use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tki_evidence::controller::Controller;
 use tki_evidence::controls::{CONTROLS, Control, probes};
 use tki_evidence::request::control_nonce;
 
@@ -19,11 +20,11 @@ const AT_ONCE: usize = 4;
 pub type ControlOutcome = (&'static Control, Outcome);
 
 /// Runs controls, each in a container of its own, over connections of its
-/// own, within what is left of the run's time. `template` is the job of the run
+/// own, within what is left of the run's time. `template` is the trial of the run
 /// itself, `beside` its neighbour, which some of them need.
 pub fn run(
     connect: &Connect,
-    template: &Job,
+    template: &Trial,
     wanted: &[&'static Control],
     beside: &Beside,
 ) -> Result<Vec<ControlOutcome>, AttestError> {
@@ -65,7 +66,7 @@ pub fn run(
     };
     // Where a resource limit stands in for a control group, the processes of one
     // container count for all others of the same user, too.
-    let at_once = match template.lacks.contains(&"pids") {
+    let at_once = match template.lacks.contains(&Controller::Pids) {
         true => 1,
         false => AT_ONCE,
     };
@@ -101,10 +102,10 @@ fn order(wanted: &[&'static Control], needs: impl Fn(&&Control) -> bool) -> Vec<
 fn run_one(
     engine: &mut dyn crate::engine::Engine,
     control: &'static Control,
-    template: &Job,
+    template: &Trial,
     neighbour: &str,
 ) -> Result<Outcome, AttestError> {
-    let job = Job {
+    let trial = Trial {
         neighbour,
         control: Some(control.name),
         relaxations: control.relaxations,
@@ -114,9 +115,9 @@ fn run_one(
         gate: GateChoice::Off,
         ..*template
     };
-    time_left(job.deadline, "the controls")
+    time_left(trial.deadline, "the controls")
         .map_err(AttestError::from)
-        .and_then(|_| container::run(engine, &job, &mut ()))
+        .and_then(|_| container::run(engine, &trial, &mut ()))
         .map_err(|error| AttestError::Control {
             name: control.name,
             error: Box::new(error),

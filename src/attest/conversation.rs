@@ -2,7 +2,7 @@
 
 use crate::attest::error::{AttestError, NoInterface};
 use crate::attest::events::{Event, Listener, Stage};
-use crate::attest::job::Job;
+use crate::attest::trial::Trial;
 use crate::attest::whereabouts::Unwitnessed;
 use crate::engine::{Configured, EngineError, Session};
 use crate::host::first::{First, Marks};
@@ -12,6 +12,7 @@ use crate::launch::container::ended_early;
 use crate::launch::sides::{Maker, Sides};
 use crate::sandbox::settings;
 use std::time::{Duration, Instant};
+use tki_evidence::controller::Controller;
 use tki_evidence::controls::Relaxation;
 use tki_evidence::judge::{Sweeps, Texts};
 use tki_evidence::observation::Phase;
@@ -26,12 +27,12 @@ pub type Talk = (Challenge, Configured, Heard, Result<View, Unwitnessed>);
 /// Talks with the prober.
 pub fn talk(
     session: &mut dyn Session,
-    job: &Job,
+    trial: &Trial,
     sides: &mut Sides,
     events: &mut dyn Listener,
 ) -> Result<Talk, AttestError> {
     let mut transcript = Transcript::new();
-    let marks = sides.marks(job.lacks);
+    let marks = sides.marks(trial.lacks);
     let Some(line) = session.receive()? else {
         return Err(ended_early(session, "before it said anything").into());
     };
@@ -45,19 +46,19 @@ pub fn talk(
         }
         other => other?,
     };
-    let outside = match job.control {
-        None => match job.elsewhere {
+    let outside = match trial.control {
+        None => match trial.elsewhere {
             Some(why) => Err(why.clone().into()),
             None => outside::view(configured.first(), &marks).map_err(Unwitnessed::from),
         },
         Some(_) => Err(Unwitnessed::Control),
     };
-    let is_joined = matches!(job.maker, Maker::Engine);
-    if job.relaxations.contains(&Relaxation::Interface) && !is_joined {
-        add_interface(job, &configured, &marks)?;
+    let is_joined = matches!(trial.maker, Maker::Engine);
+    if trial.relaxations.contains(&Relaxation::Interface) && !is_joined {
+        add_interface(trial, &configured, &marks)?;
     }
     events.hear(Event::Begins(Stage::Probe));
-    let challenge = challenge(job, missing, sides);
+    let challenge = challenge(trial, missing, sides);
     let mut line = serde_json::to_vec(&HostMessage::Challenge(challenge.clone()))
         .map_err(AttestError::Challenge)?;
     line.push(b'\n');
@@ -82,16 +83,16 @@ pub fn talk(
         transcript.hear(&line, &challenge)?;
     }
     let heard = transcript.end().ok_or(AttestError::NoEnd)?;
-    check_words(job, &heard, asked)?;
+    check_words(trial, &heard, asked)?;
     Ok((challenge, configured, heard, outside))
 }
 
 /// What a prober says of itself must be true of a prober of ours. `asked` is
 /// when it was asked.
-fn check_words(job: &Job, heard: &Heard, asked: Instant) -> Result<(), AttestError> {
+fn check_words(trial: &Trial, heard: &Heard, asked: Instant) -> Result<(), AttestError> {
     // Its clock may be another machine's.
     let longest = (asked.elapsed() + Duration::from_secs(1)).as_micros();
-    let later = job.relaxations.contains(&Relaxation::Interface);
+    let later = trial.relaxations.contains(&Relaxation::Interface);
     let sweeps = Sweeps::default();
     let texts = Texts::of_run(&heard.raw, &sweeps);
     let untrue = heard.untrue(env!("CARGO_PKG_VERSION"), later, &texts);
@@ -102,13 +103,13 @@ fn check_words(job: &Job, heard: &Heard, asked: Instant) -> Result<(), AttestErr
     }
 }
 
-fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
-    let limits = &job.profile.limits;
-    let left = job.deadline.saturating_duration_since(Instant::now());
+fn challenge(trial: &Trial, missing: Vec<String>, sides: &Sides) -> Challenge {
+    let limits = &trial.profile.limits;
+    let left = trial.deadline.saturating_duration_since(Instant::now());
     let positive = |value: i64| u32::try_from(value).unwrap_or(0);
     // What uses these up inside is the kernel's own on the host: it would end, and the
     // prober with it.
-    let is_fatal = job.kernel.is_own();
+    let is_fatal = trial.kernel.is_own();
     // A plain directory of the host has no size of its own.
     let out = match sides.backing().kind == "tmpfs" {
         true => limits.out(),
@@ -116,14 +117,14 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
     };
     Challenge {
         protocol: PROTOCOL,
-        nonce: job.nonce.clone(),
-        probes: job.probes.clone(),
+        nonce: trial.nonce.clone(),
+        probes: trial.probes.clone(),
         phases: vec![Phase::Engine, Phase::Locked],
         probe_deadline_ms: PROBE_DEADLINE_MS,
         overall_deadline_ms: u32::try_from(left.as_millis()).unwrap_or(u32::MAX),
-        lock: !job.relaxations.contains(&Relaxation::LockOff),
-        env_canary: job.canary_variable.into(),
-        host_canary: job.canary_file.to_string_lossy().into_owned(),
+        lock: !trial.relaxations.contains(&Relaxation::LockOff),
+        env_canary: trial.canary_variable.into(),
+        host_canary: trial.canary_file.to_string_lossy().into_owned(),
         limits: Limits {
             pids: match is_fatal {
                 true => 0,
@@ -140,7 +141,7 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
             nofile: positive(limits.nofile),
             cpu_period_us: positive(tki_evidence::settings::CPU_PERIOD_US),
             // A quota that cannot be set cannot be run into.
-            cpu_quota_us: if job.lacks.contains(&"cpu") {
+            cpu_quota_us: if trial.lacks.contains(&Controller::Cpu) {
                 0
             } else {
                 positive(settings::cpu_quota_us(limits))
@@ -153,8 +154,8 @@ fn challenge(job: &Job, missing: Vec<String>, sides: &Sides) -> Challenge {
 
 /// Puts an interface into the container's network namespace, on an engine of this host
 /// alone: elsewhere its process id is the number of a process of ours, or of nobody.
-fn add_interface(job: &Job, configured: &Configured, marks: &Marks) -> Result<(), NoInterface> {
-    let first = match job.elsewhere {
+fn add_interface(trial: &Trial, configured: &Configured, marks: &Marks) -> Result<(), NoInterface> {
+    let first = match trial.elsewhere {
         Some(why) => return Err(NoInterface::Elsewhere(why.clone())),
         None => First::find(configured.first(), marks)?,
     };

@@ -1,6 +1,6 @@
 //! A run. [`one`] is all of it, from the choice of an engine to the evidence on disk, [`answer`]
 //! the request that it answers. [`run`] leads the part between and tells what happens
-//! ([`events`]); [`job`] is what is launched,
+//! ([`events`]); [`trial`] is what is launched,
 //! for the run itself and for each of the [`controls`], [`relax`] what a control takes away,
 //! [`container`] the launch and [`conversation`] the talk with the prober. Some controls
 //! need a [`neighbour`], and a kernel that is not known a [`scout`] beforehand.
@@ -16,7 +16,6 @@ pub mod controls;
 pub mod conversation;
 pub mod error;
 pub mod events;
-pub mod job;
 pub mod memory;
 pub mod minimal;
 pub mod neighbour;
@@ -25,4 +24,5 @@ pub mod one;
 pub mod relax;
 pub mod run;
 pub mod scout;
+pub mod trial;
 pub mod whereabouts;

@@ -5,7 +5,7 @@
 //! over its own namespace alone.
 
 use crate::attest::error::AttestError;
-use crate::attest::job::{FILLED, Job};
+use crate::attest::trial::{FILLED, Trial};
 use crate::engine::Connect;
 use crate::engine::contract::{Extras, Volume};
 use crate::engine::{Engine, Launch};
@@ -80,7 +80,7 @@ impl Beside {
 /// and the neighbour.
 pub fn beside<T>(
     connect: &Connect,
-    template: &Job,
+    template: &Trial,
     is_needed: bool,
     work: impl FnOnce(&Beside) -> Result<T, AttestError>,
 ) -> Result<(T, Option<Known>), AttestError> {
@@ -120,7 +120,7 @@ pub fn beside<T>(
 /// when `over` is closed.
 fn keep(
     connect: &Connect,
-    template: &Job,
+    template: &Trial,
     known: &OnceLock<Option<Known>>,
     over: &Receiver<()>,
 ) -> Result<(), AttestError> {
@@ -132,7 +132,7 @@ fn keep(
 
 fn launch_and_keep(
     engine: &mut dyn Engine,
-    template: &Job,
+    template: &Trial,
     known: &OnceLock<Option<Known>>,
     over: &Receiver<()>,
 ) -> Result<(), AttestError> {
@@ -165,7 +165,7 @@ fn launch_and_keep(
     Ok(())
 }
 
-fn launch(template: &Job) -> Result<Launch, AttestError> {
+fn launch(template: &Trial) -> Result<Launch, AttestError> {
     let name = format!("{}-{NAME}", template.run_id);
     let sides = Sides::new(
         &name,

@@ -5,7 +5,7 @@ use crate::attest::memory::{self, Memory};
 use crate::attest::run::{Plan, attest};
 use crate::attest::whereabouts::Whereabouts;
 use crate::clock;
-use crate::engine::choice::{Connector, EngineKind, Sought};
+use crate::engine::choice::{Connector, Sought};
 use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use crate::engine::{EngineFacts, GateKind, ImageNames};
@@ -17,7 +17,9 @@ use crate::sandbox::seccomp::Seccomp;
 use crate::state::State;
 use serde::Serialize;
 use std::time::Instant;
+use tki_evidence::controller::Controller;
 use tki_evidence::controls::CONTROLS;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::venue::VenueRules;
 
 /// An engine on this host.
@@ -212,20 +214,24 @@ fn absent(kind: EngineKind, reason: String) -> EngineOffer {
 fn gives_up(kind: EngineKind, facts: &EngineFacts) -> Vec<String> {
     let mut lines = Vec::new();
     for limit in &facts.lacks {
-        lines.push(match *limit {
-            "cpu" => "a limit of CPU time: its probe is UNPROVEN".into(),
-            "pids" => "a limit of processes by control group: RLIMIT_NPROC stands in".into(),
-            _ => format!("a limit of {limit} by control group: RLIMIT_AS stands in"),
+        lines.push(match limit {
+            Controller::Cpu => "a limit of CPU time: its probe is UNPROVEN".into(),
+            Controller::Pids => {
+                "a limit of processes by control group: RLIMIT_NPROC stands in".into()
+            }
+            Controller::Memory => {
+                format!("a limit of {limit} by control group: RLIMIT_AS stands in")
+            }
         });
     }
-    if kind == EngineKind::Podman && facts.lacks.contains(&"pids") {
+    if kind == EngineKind::Podman && facts.lacks.contains(&Controller::Pids) {
         lines.push(
             "the control root-user: this user's other processes would use up RLIMIT_NPROC".into(),
         );
     }
     for control in CONTROLS {
         for (name, reason) in control.impossible_on {
-            if *name == kind.name() {
+            if *name == kind {
                 lines.push(format!("the control {}: {reason}", control.name));
             }
         }

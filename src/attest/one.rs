@@ -6,7 +6,7 @@ use crate::attest::bundle::{self, Written};
 use crate::attest::events::{Event, Listener, Stage};
 use crate::attest::memory::Memory;
 use crate::attest::run::{Plan, attest};
-use crate::engine::choice::{Connector, EngineKind, Sought};
+use crate::engine::choice::{Connector, Sought};
 use crate::engine::error::time_left;
 use crate::engine::gate::GateChoice;
 use crate::engine::{Engine, EngineError};
@@ -25,6 +25,7 @@ use crate::trust::keys::Key;
 use crate::verify::own::self_verify;
 use std::path::PathBuf;
 use std::time::Instant;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::evidence::{Evidence, Status};
 use tki_evidence::venue::VenueRules;
 

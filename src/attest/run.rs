@@ -1,12 +1,12 @@
 //! One run: the engine, the image, the container, its controls, the record.
 
-use crate::attest::bundle::{Bundle, Recorded};
+use crate::attest::bundle::{Draft, Recorded};
 use crate::attest::container;
 use crate::attest::error::AttestError;
 use crate::attest::events::{Event, Listener, Stage};
-use crate::attest::job::{Job, Outcome};
 use crate::attest::memory::{self, Memory, Seen};
 use crate::attest::neighbour::{self, Beside};
+use crate::attest::trial::{Outcome, Trial};
 use crate::attest::whereabouts::Whereabouts;
 use crate::attest::{controls, scout};
 use crate::clock;
@@ -31,6 +31,7 @@ use tki_evidence::calibrate;
 use tki_evidence::catalogue;
 use tki_evidence::command_line::{Client, command_line};
 use tki_evidence::described::names::{self, NAME_PREFIX};
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::evidence::{ImageIdentity, Inventory, RequestBinding, Runtime, Sandbox};
 use tki_evidence::kernel::{self, KernelKind};
 use tki_evidence::stamp::sha256_hex;
@@ -77,7 +78,7 @@ pub fn attest(
     connect: &Connect,
     plan: &Plan,
     events: &mut dyn Listener,
-) -> Result<Bundle, AttestError> {
+) -> Result<Draft, AttestError> {
     let started = clock::now();
     let run_id = names::run_id(started, &random_hex::<4>()?);
     plan.janitor.run(&run_id);
@@ -124,11 +125,11 @@ pub fn attest(
     profile.limits.nproc = profile.limits.nproc.min(most_processes(&facts.runtime));
     // For a kernel of its own, and to find out whether it is one.
     let roomy = Profile {
-        limits: scout::roomy(profile.limits, plan.chosen, &facts.runtime.engine),
+        limits: scout::roomy(profile.limits, plan.chosen, facts.runtime.kind()),
         ..profile.clone()
     };
     let for_scout = Profile {
-        limits: scout::roomy(profile.limits, &[], &facts.runtime.engine),
+        limits: scout::roomy(profile.limits, &[], facts.runtime.kind()),
         ..profile.clone()
     };
     let known_as = memory::key(&facts, plan.runtime);
@@ -146,7 +147,7 @@ pub fn attest(
         false => Maker::Launcher(String::new()),
     };
     let instead = OnceCell::new();
-    let job = |maker, profile, kernel| Job {
+    let trial = |maker, profile, kernel| Trial {
         run_id: &run_id,
         control: None,
         relaxations: &[],
@@ -185,7 +186,7 @@ pub fn attest(
         |outcome: &Outcome| kernel::by_prober(&outcome.heard.raw, &facts.runtime, &venue_facts);
     let wanted = |outcome: &Outcome| match plan.controls {
         true => calibrate::applicable(
-            &facts.runtime.engine,
+            facts.runtime.kind(),
             &outcome.configured.settings,
             kernel_of(outcome),
         ),
@@ -195,8 +196,8 @@ pub fn attest(
         let (mut kernel, mut maker) = (KernelKind::Shared, &by_engine);
         if scout::is_needed(plan.runtime, &facts.runtime.oci_runtime) {
             let mut look = |maker| {
-                let job = job(maker, &for_scout, KernelKind::Shared);
-                scout::look(engine.as_mut(), &job, &facts.runtime, &venue_facts)
+                let trial = trial(maker, &for_scout, KernelKind::Shared);
+                scout::look(engine.as_mut(), &trial, &facts.runtime, &venue_facts)
             };
             kernel = match look(maker) {
                 Err(error) => {
@@ -220,21 +221,21 @@ pub fn attest(
         if !is_here && !kernel.is_own() {
             // The host's namespaces cannot be seen. The container's are held against those of a
             // neighbour, which is there before it.
-            let job = job(maker, limits, kernel);
+            let trial = trial(maker, limits, kernel);
             let work = |beside: &Beside| {
                 beside.wait().ok_or(AttestError::NoNeighbour)?;
-                let outcome = container::run(engine.as_mut(), &job, &mut *events)?;
+                let outcome = container::run(engine.as_mut(), &trial, &mut *events)?;
                 let wanted = wanted(&outcome);
                 if plan.controls {
                     events.hear(Event::Begins(Stage::Controls));
                 }
-                let controls = controls::run(connect, &job, &wanted, beside)?;
+                let controls = controls::run(connect, &trial, &wanted, beside)?;
                 Ok((outcome, controls))
             };
-            let ((outcome, controls), neighbour) = neighbour::beside(connect, &job, true, work)?;
+            let ((outcome, controls), neighbour) = neighbour::beside(connect, &trial, true, work)?;
             Ok((outcome, controls, neighbour))
         } else {
-            let first = job(maker, limits, kernel);
+            let first = trial(maker, limits, kernel);
             let first = container::run(engine.as_mut(), &first, &mut *events);
             let (maker, outcome) = match first {
                 Err(error) => {
@@ -242,21 +243,21 @@ pub fn attest(
                         return Err(error);
                     };
                     events.hear(Event::Note(&error.to_string()));
-                    let job = job(maker, limits, kernel);
-                    let outcome = container::run(engine.as_mut(), &job, &mut *events)?;
+                    let trial = trial(maker, limits, kernel);
+                    let outcome = container::run(engine.as_mut(), &trial, &mut *events)?;
                     (maker, outcome)
                 }
                 Ok(outcome) => (maker, outcome),
             };
-            let (job, wanted) = (job(maker, limits, kernel), wanted(&outcome));
+            let (trial, wanted) = (trial(maker, limits, kernel), wanted(&outcome));
             if plan.controls {
                 events.hear(Event::Begins(Stage::Controls));
             }
             let is_needed = wanted
                 .iter()
                 .any(|control| neighbour::is_needed_by(control, maker));
-            let work = |beside: &Beside| controls::run(connect, &job, &wanted, beside);
-            let (controls, neighbour) = neighbour::beside(connect, &job, is_needed, work)?;
+            let work = |beside: &Beside| controls::run(connect, &trial, &wanted, beside);
+            let (controls, neighbour) = neighbour::beside(connect, &trial, is_needed, work)?;
             Ok((outcome, controls, neighbour))
         }
     };
@@ -303,8 +304,8 @@ pub fn attest(
         runtime: facts.runtime.clone(),
         sandbox: Sandbox {
             command_line: command_line(
-                match facts.runtime.engine.as_str() {
-                    "podman" => Client::Podman(&facts.runtime.oci_runtime),
+                match facts.runtime.kind() {
+                    Some(EngineKind::Podman) => Client::Podman(&facts.runtime.oci_runtime),
                     _ => Client::Docker,
                 },
                 &launch.settings,
@@ -335,7 +336,7 @@ pub fn attest(
         request: plan.request.clone(),
         run_id: run_id.clone(),
     };
-    Ok(Bundle::new(recorded))
+    Ok(Draft::new(recorded))
 }
 
 /// The unit of memory on every machine that this tool knows.
@@ -344,7 +345,7 @@ const PAGE: u64 = 4096;
 /// The highest limit of processes that can be set. A launcher that runs as this user
 /// cannot go beyond this process's own, which on a small host is below ours.
 fn most_processes(runtime: &Runtime) -> i64 {
-    let as_us = runtime.rootless || matches!(runtime.engine.as_str(), "embedded" | "bwrap");
+    let as_us = runtime.rootless || runtime.kind().is_some_and(EngineKind::has_keepers);
     let own = getrlimit(Resource::Nproc).maximum.filter(|_| as_us);
     own.and_then(|most| i64::try_from(most).ok())
         .unwrap_or(i64::MAX)

@@ -6,11 +6,12 @@
 
 use crate::attest::container;
 use crate::attest::error::AttestError;
-use crate::attest::job::{Job, SCOUT};
+use crate::attest::trial::{SCOUT, Trial};
 use crate::engine::Engine;
 use crate::engine::gate::GateChoice;
 use crate::sandbox::limit::Limit;
 use crate::sandbox::profile::Limits;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::evidence::{Runtime, VenueFacts};
 use tki_evidence::kernel::{self, KernelKind};
 use tki_evidence::request::control_nonce;
@@ -46,7 +47,7 @@ pub fn is_needed(asked: Option<&str>, default: &str) -> bool {
 /// The limits with which a kernel of its own starts and the probes run: those that the user
 /// chose stay as they are. The way in which Podman is told how many files /tmp may hold is not
 /// understood there: it is told nothing.
-pub fn roomy(limits: Limits, chosen: &[Limit], engine: &str) -> Limits {
+pub fn roomy(limits: Limits, chosen: &[Limit], engine: Option<EngineKind>) -> Limits {
     const PIDS: i64 = 512;
     const MEMORY: i64 = 1 << 30;
     const NOFILE: i64 = 4096;
@@ -59,7 +60,7 @@ pub fn roomy(limits: Limits, chosen: &[Limit], engine: &str) -> Limits {
         memory_bytes: larger(Limit::MemoryBytes, limits.memory_bytes, MEMORY),
         nofile: larger(Limit::Nofile, limits.nofile, NOFILE),
         tmp_files: match engine {
-            "podman" => 0,
+            Some(EngineKind::Podman) => 0,
             _ => limits.tmp_files,
         },
         ..limits
@@ -78,22 +79,22 @@ pub fn note(kernel: KernelKind, limits: &Limits) -> String {
     )
 }
 
-/// Launches the scout; gives the kernel that it is on. `template` is the job of the run
+/// Launches the scout; gives the kernel that it is on. `template` is the trial of the run
 /// itself, with limits that starve no kernel.
 pub fn look(
     engine: &mut dyn Engine,
-    template: &Job,
+    template: &Trial,
     runtime: &Runtime,
     venue: &VenueFacts,
 ) -> Result<KernelKind, AttestError> {
-    let job = Job {
+    let trial = Trial {
         control: Some(SCOUT),
         probes: Vec::new(),
         nonce: control_nonce(&template.nonce, SCOUT),
         gate: GateChoice::Off,
         ..*template
     };
-    let outcome = container::run(engine, &job, &mut ());
+    let outcome = container::run(engine, &trial, &mut ());
     let outcome = outcome.map_err(|error| match error.is_about_volumes() {
         true => error,
         false => AttestError::Scout(Box::new(error)),
@@ -132,15 +133,19 @@ mod tests {
     #[test]
     fn limits_that_were_chosen_win() {
         let limits = Limits::default();
-        let all = roomy(limits, &[], "docker");
+        let all = roomy(limits, &[], Some(EngineKind::Docker));
         assert_eq!(all.tmp_files, limits.tmp_files);
-        assert_eq!(roomy(limits, &[], "podman").tmp_files, 0);
+        assert_eq!(roomy(limits, &[], Some(EngineKind::Podman)).tmp_files, 0);
         assert_eq!(
             (all.pids, all.memory_bytes, all.nofile),
             (512, 1 << 30, 4096)
         );
         assert_eq!((all.out_bytes, all.nproc), (limits.out_bytes, limits.nproc));
-        let some = roomy(limits, &[Limit::Pids, Limit::Nofile], "docker");
+        let some = roomy(
+            limits,
+            &[Limit::Pids, Limit::Nofile],
+            Some(EngineKind::Docker),
+        );
         assert_eq!(
             (some.pids, some.memory_bytes, some.nofile),
             (32, 1 << 30, 64)
@@ -151,7 +156,7 @@ mod tests {
                 ..limits
             },
             &[],
-            "docker",
+            Some(EngineKind::Docker),
         );
         assert_eq!(more.memory_bytes, 1 << 32);
     }

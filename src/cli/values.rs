@@ -1,9 +1,10 @@
 //! Values that arguments of several commands have.
 
-use crate::engine::choice::{Choice, EngineKind};
+use crate::engine::choice::Choice;
 use crate::engine::contract::LONGEST_RUN;
 use clap::ValueEnum;
 use std::time::Duration;
+use tki_evidence::engine_kind::EngineKind;
 
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

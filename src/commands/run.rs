@@ -5,7 +5,7 @@ use crate::attest::one::{Attested, Order, RunResult, on_each, on_one, status_of_
 use crate::cli::{Common, Controls, Format, RunArgs, Venue};
 use crate::commands::error::CommandError;
 use crate::commands::output;
-use crate::engine::choice::{Choice, EngineKind};
+use crate::engine::choice::Choice;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host::venue::{self, Proofs};
@@ -19,6 +19,7 @@ use crate::sandbox::profile::{Limits, Profile};
 use crate::sandbox::seccomp::Seccomp;
 use crate::state::State;
 use crate::trust::keys::Key;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::evidence::Status;
 
 /// Builds, launches, probes, writes and verifies, on one engine or on all. Where

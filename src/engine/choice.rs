@@ -12,42 +12,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// The engines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EngineKind {
-    /// Docker Engine.
-    Docker,
-    /// Podman, through its service; one is started if none runs.
-    Podman,
-    /// The engine built into this tool.
-    Embedded,
-    /// bubblewrap.
-    Bwrap,
-}
-
-impl EngineKind {
-    /// All of them, in the order in which the first usable one is looked for.
-    pub const ALL: [Self; 4] = [Self::Docker, Self::Podman, Self::Embedded, Self::Bwrap];
-
-    /// Those that a user can give an address of.
-    pub const WITH_ADDRESS: [Self; 2] = [Self::Docker, Self::Podman];
-
-    /// The name on the command line and in evidence.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Docker => "docker",
-            Self::Podman => "podman",
-            Self::Embedded => "embedded",
-            Self::Bwrap => "bwrap",
-        }
-    }
-
-    /// It has no daemon: each container has a keeper of ours.
-    pub fn has_keepers(self) -> bool {
-        matches!(self, Self::Embedded | Self::Bwrap)
-    }
-}
+use tki_evidence::engine_kind::EngineKind;
 
 /// Which engine a command is to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

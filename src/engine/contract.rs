@@ -6,6 +6,7 @@ use crate::host::first::Named;
 use crate::image::Image;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tki_evidence::controller::Controller;
 use tki_evidence::evidence::{Holdings, Runtime};
 use tki_evidence::settings::Settings;
 
@@ -126,8 +127,8 @@ pub struct EngineFacts {
     pub swap_limit: bool,
     /// Processors.
     pub cpus: i64,
-    /// Limits that it cannot set: `pids`, `memory`, `cpu`.
-    pub lacks: Vec<&'static str>,
+    /// Limits that it cannot set.
+    pub lacks: Vec<Controller>,
     /// What the user should know about the choice of engine or runtime.
     pub notes: Vec<String>,
     /// By what it is known again, if it says that before it is asked for a container.

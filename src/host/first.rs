@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tki_evidence::controller::Controller;
 use tki_evidence::described::names::PROBER;
 use tki_evidence::facts;
 
@@ -27,11 +28,10 @@ pub struct Marks {
 
 impl Marks {
     /// Of a container that sees this as /in, on an engine that cannot set these limits.
-    pub fn new(input: Input, lacks: &[&str]) -> Self {
-        let limits = ["pids", "memory", "cpu"];
+    pub fn new(input: Input, lacks: &[Controller]) -> Self {
         Self {
             input,
-            has_groups: !limits.iter().all(|limit| lacks.contains(limit)),
+            has_groups: !Controller::ALL.iter().all(|one| lacks.contains(one)),
         }
     }
 

@@ -4,6 +4,7 @@
 use rustix::process::Pid;
 use std::fs;
 use std::path::{Path, PathBuf};
+use tki_evidence::controller::Controller;
 use tki_evidence::described::local::GroupLimits;
 
 /// Where control groups are mounted, by convention.
@@ -12,8 +13,10 @@ pub const ROOT: &str = "/sys/fs/cgroup";
 /// The group of this thread in a hierarchy that carries limits.
 pub fn own_group() -> Option<PathBuf> {
     let places = Places::of_this_thread();
-    ["pids", "memory", "cpu", ""]
+    let controllers = Controller::ALL.map(Controller::name);
+    controllers
         .into_iter()
+        .chain([""])
         .find_map(|controller| places.of(controller))
         .map(|place| place.own)
 }

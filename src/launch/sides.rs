@@ -10,6 +10,7 @@ use crate::launch::error::LaunchError;
 use crate::sandbox::profile::{Limits, USER};
 use std::borrow::Cow;
 use std::path::PathBuf;
+use tki_evidence::controller::Controller;
 use tki_evidence::described::names::NAME_PREFIX;
 use tki_evidence::evidence::OutBacking;
 use tki_evidence::settings::{Bind, memory};
@@ -146,7 +147,7 @@ impl<'a> Sides<'a> {
 
     /// By what the host knows the first process of a container with these sides, on an
     /// engine that cannot set these limits.
-    pub fn marks(&self, lacks: &[&str]) -> Marks {
+    pub fn marks(&self, lacks: &[Controller]) -> Marks {
         let input = match self {
             Self::Host(scratch) => Input::directory(&scratch.input()),
             Self::Engine(volumes) => Input::Volume(volumes.input.clone()),

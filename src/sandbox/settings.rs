@@ -2,6 +2,7 @@
 
 use crate::sandbox::profile::{Limits, Profile, USER};
 use tki_evidence::catalogue::HOSTNAME;
+use tki_evidence::controller::Controller;
 use tki_evidence::settings::{ADDRESS_SPACE, Bind, CPU_PERIOD_US, Settings, Tmpfs, Ulimit};
 
 /// CPU time in each period.
@@ -25,16 +26,16 @@ const NO_CORE: i64 = 1;
 /// Takes out limits that the engine cannot set. Where a resource limit of the
 /// process can carry one, it does: the number of processes, and memory as the
 /// size of an address space.
-pub fn do_without(settings: &mut Settings, lacks: &[&str]) {
-    for name in lacks {
-        match *name {
-            "pids" => {
+pub fn do_without(settings: &mut Settings, lacks: &[Controller]) {
+    for controller in lacks {
+        match controller {
+            Controller::Pids => {
                 let most = std::mem::take(&mut settings.pids_limit);
                 for limit in settings.ulimits.iter_mut().filter(|l| l.name == "nproc") {
                     (limit.soft, limit.hard) = (most, most);
                 }
             }
-            "memory" => {
+            Controller::Memory => {
                 let most = std::mem::take(&mut settings.memory_bytes) + ADDRESS_SPACE;
                 settings.memory_swap_bytes = 0;
                 settings.ulimits.push(Ulimit {
@@ -44,8 +45,7 @@ pub fn do_without(settings: &mut Settings, lacks: &[&str]) {
                 });
                 settings.ulimits.sort_by(|a, b| a.name.cmp(&b.name));
             }
-            "cpu" => (settings.cpu_quota_us, settings.cpu_period_us) = (0, 0),
-            _ => {}
+            Controller::Cpu => (settings.cpu_quota_us, settings.cpu_period_us) = (0, 0),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 use tki_evidence::controls::Control;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::settings::Settings;
 
 /// Bundles that a test changes, and verifying in this process.
@@ -260,7 +261,7 @@ pub fn applicable(engine: &str, evidence: &serde_json::Value) -> Vec<&'static Co
     let settings: Settings = serde_json::from_value(settings).unwrap();
     let kind = evidence["runtime"]["kernel_kind"].clone();
     let kind = serde_json::from_value(kind).unwrap();
-    tki_evidence::calibrate::applicable(engine, &settings, kind)
+    tki_evidence::calibrate::applicable(EngineKind::find(engine), &settings, kind)
 }
 
 /// The one evidence file in a directory.

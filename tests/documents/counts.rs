@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tki_evidence::calibrate::takes_label;
 use tki_evidence::catalogue::{CANONICAL, EXTENDED, all, floor};
 use tki_evidence::controls::{CONTROLS, of_engine};
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::matrix::Matrix;
 use tki_evidence::seccomp::{About, Rules};
 use tki_evidence::{DENY_BY_DEFAULT, syscalls};
@@ -27,7 +28,11 @@ struct Counts {
 }
 
 fn counts() -> Counts {
-    let unlabelled = |engine| of_engine(engine).filter(|own| !takes_label(own)).count();
+    let unlabelled = |engine| {
+        of_engine(Some(engine))
+            .filter(|own| !takes_label(own))
+            .count()
+    };
     let rules = Rules::parse(DENY_BY_DEFAULT.as_bytes()).unwrap();
     let names = (0..syscalls::BEYOND).filter_map(syscalls::name);
     let operations = |probe: &tki_evidence::catalogue::ProbeSpec| probe.operations.len();
@@ -39,9 +44,9 @@ fn counts() -> Counts {
         operations: all().map(operations).sum(),
         canonical_operations: CANONICAL.iter().map(operations).sum(),
         controls: CONTROLS.len(),
-        docker: unlabelled("docker"),
-        embedded: unlabelled("embedded"),
-        bwrap: unlabelled("bwrap"),
+        docker: unlabelled(EngineKind::Docker),
+        embedded: unlabelled(EngineKind::Embedded),
+        bwrap: unlabelled(EngineKind::Bwrap),
         floor: floor::DENIED.len(),
         allowed: names
             .filter(|name| rules.about(name) != About::Denied)

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use std::path::Path;
 use std::process::Stdio;
 use tki_evidence::calibrate::applicable;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::kernel::KernelKind;
 
 #[test]
@@ -69,7 +70,7 @@ fn without_root_every_probe_passes_and_missing_limits_are_said() {
     // Every control that relaxes what there is, those in the container's network
     // namespace as well.
     let settings = serde_json::from_value(sandbox["configured"].clone()).unwrap();
-    let wanted = applicable("podman", &settings, KernelKind::Shared);
+    let wanted = applicable(Some(EngineKind::Podman), &settings, KernelKind::Shared);
     let controls = evidence["controls"].as_array().unwrap();
     let names: Vec<&str> = controls
         .iter()

@@ -38,7 +38,7 @@ pub fn controls(checks: &mut Checks, evidence: &Evidence, conversations: Option<
         .controls
         .iter()
         .map(|control| control.control.as_str());
-    let applicable = calibrate::applicable(&evidence.runtime.engine, &settings, kernel);
+    let applicable = calibrate::applicable(evidence.runtime.kind(), &settings, kernel);
     let complete = names.eq(applicable.iter().map(|control| control.name));
     let (outcome, got) = if evidence.controls.is_empty() {
         (Outcome::NotChecked, "no controls were run".to_owned())

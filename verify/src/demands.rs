@@ -6,6 +6,7 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::evidence::{Evidence, Verdict};
 use tki_evidence::policy::{Policy, kernel_version};
 use tki_evidence::step_code::StepCode;
@@ -113,7 +114,7 @@ fn required_controls(checks: &mut Checks, evidence: &Evidence, policy: &Policy) 
         // that can make fewer does not come off better for it. But nobody can take away a label
         // that the host does not give.
         let has_label = calibrate::has_label(&evidence.sandbox.configured);
-        let measure = controls::of_engine("docker")
+        let measure = controls::of_engine(Some(EngineKind::Docker))
             .filter(|control| has_label || !calibrate::takes_label(control));
         wanted = measure.map(|control| control.name).collect();
     }

@@ -11,6 +11,7 @@ use alloc::{format, vec};
 use tki_evidence::command_line::{Client, command_line};
 use tki_evidence::derive;
 use tki_evidence::described::names::{self, LABEL_DEADLINE, NAME_PREFIX};
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::evidence::Evidence;
 use tki_evidence::request::is_hex_of_32_bytes;
 use tki_evidence::settings;
@@ -154,8 +155,8 @@ fn follows(evidence: &Evidence, deadline: Option<u64>) -> bool {
     let Some(said) = said.filter(|said| deadline.is_none_or(|known| known == *said)) else {
         return false;
     };
-    let client = match runtime.engine.as_str() {
-        "podman" => Client::Podman(&runtime.oci_runtime),
+    let client = match runtime.kind() {
+        Some(EngineKind::Podman) => Client::Podman(&runtime.oci_runtime),
         _ => Client::Docker,
     };
     let name = format!("{NAME_PREFIX}{}", evidence.run_id);

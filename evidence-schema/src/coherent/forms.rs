@@ -3,6 +3,7 @@
 
 use super::kernel::is_local;
 use super::{Found, shown};
+use crate::engine_kind::EngineKind;
 use crate::evidence::Evidence;
 use crate::venue;
 use alloc::collections::BTreeSet;
@@ -98,9 +99,11 @@ fn whereabouts(found: &mut Found, evidence: &Evidence) {
     let field = "venue_facts.engine_at";
     found.must(venue::is_place(at), field, || shown(at));
     // An engine without a daemon, and Podman, have no other address than this host's.
-    let engine = evidence.runtime.engine.as_str();
+    let engine = evidence.runtime.kind();
     let is_far = at.contains("://");
-    found.must(engine == "docker" || !is_far, field, || shown(at));
+    found.must(engine == Some(EngineKind::Docker) || !is_far, field, || {
+        shown(at)
+    });
     found.must(is_here || !is_local(engine), field, || shown(at));
     let seen = evidence.witnesses.outside.available;
     found.must(

@@ -36,7 +36,7 @@ fn is_not_tried_for_a_reason(evidence: &Evidence) -> bool {
     let refused = remembered::parse(&gate.reason).map(|(_, when)| when);
     let started = parse_rfc3339(&evidence.started);
     let is_before = matches!((refused, started), (Some(when), Some(start)) if when <= start);
-    is_before && !is_local(&evidence.runtime.engine) && gate.plain_profile.is_empty()
+    is_before && !is_local(evidence.runtime.kind()) && gate.plain_profile.is_empty()
 }
 
 pub fn check(found: &mut Found, evidence: &Evidence) {

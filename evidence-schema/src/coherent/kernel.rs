@@ -1,6 +1,8 @@
 //! One kernel: what `/proc/version` says, what the engine and the venue say of it.
 
 use super::{Found, number, shown};
+use crate::controller::Controller;
+use crate::engine_kind::EngineKind;
 use crate::evidence::Evidence;
 use crate::facts::{self, Mount};
 use crate::kernel::is_boot_id;
@@ -9,14 +11,14 @@ use crate::venue;
 use alloc::collections::BTreeSet;
 use alloc::format;
 
-/// Engines that this tool knows, and what goes with each: its OCI runtime, if there
-/// is only one.
-const ENGINES: &[(&str, Option<&str>)] = &[
-    ("docker", None),
-    ("podman", None),
-    ("embedded", Some("libcontainer")),
-    ("bwrap", Some("bwrap")),
-];
+/// The OCI runtime of an engine that has only one.
+fn only_runtime(engine: EngineKind) -> Option<&'static str> {
+    match engine {
+        EngineKind::Docker | EngineKind::Podman => None,
+        EngineKind::Embedded => Some("libcontainer"),
+        EngineKind::Bwrap => Some("bwrap"),
+    }
+}
 
 /// Controllers of version 1 that a mount names.
 const CONTROLLERS: &[&str] = &[
@@ -74,7 +76,7 @@ pub fn host(found: &mut Found, evidence: &Evidence) {
     found.must(is_boot_id(boot_id), "raw.boot_id", || shown(&raw.boot_id));
     let is_here = venue::is_here(&evidence.venue_facts)
         || evidence.witnesses.outside.available
-        || is_local(&runtime.engine);
+        || is_local(runtime.kind());
     if is_here {
         let fields = "runtime.kernel, venue_facts.kernel";
         found.same(&runtime.kernel, &evidence.venue_facts.kernel, fields);
@@ -85,14 +87,14 @@ pub fn host(found: &mut Found, evidence: &Evidence) {
 }
 
 /// The engine that is part of this tool, or that it drives by itself.
-pub fn is_local(engine: &str) -> bool {
-    matches!(engine, "embedded" | "bwrap")
+pub fn is_local(engine: Option<EngineKind>) -> bool {
+    engine.is_some_and(EngineKind::has_keepers)
 }
 
 /// What the engine is called, and what goes with that.
 fn engine(found: &mut Found, evidence: &Evidence) {
     let runtime = &evidence.runtime;
-    let known = ENGINES.iter().find(|(name, _)| *name == runtime.engine);
+    let known = runtime.kind();
     found.must(known.is_some(), "runtime.engine", || shown(&runtime.engine));
     let called = format!("{} {}", runtime.engine, runtime.engine_version);
     let venue = &evidence.venue_facts.engine;
@@ -101,7 +103,7 @@ fn engine(found: &mut Found, evidence: &Evidence) {
         venue,
         "runtime.engine, runtime.engine_version, venue_facts.engine",
     );
-    if let Some((_, Some(only))) = known {
+    if let Some(only) = known.and_then(only_runtime) {
         found.same(&runtime.oci_runtime, only, "runtime.oci_runtime");
         found.same(&runtime.api_version, "", "runtime.api_version");
         found.must(
@@ -123,7 +125,7 @@ fn engine(found: &mut Found, evidence: &Evidence) {
             || format!("{} and {said}", runtime.rootless),
         );
     }
-    if runtime.engine == "embedded" {
+    if known == Some(EngineKind::Embedded) {
         let fields = "runtime.engine_version, tool.version";
         found.same(&runtime.engine_version, &evidence.tool.version, fields);
     }
@@ -164,9 +166,9 @@ fn groups<'a>(found: &mut Found, text: &'a str) -> Groups<'a> {
 fn control_groups(found: &mut Found, evidence: &Evidence, mounts: &[Mount]) {
     let (raw, version) = (&evidence.raw, evidence.runtime.cgroup_version.as_str());
     let groups = groups(found, &raw.proc_self_cgroup);
-    let has_limits = ["pids", "memory", "cpu"]
+    let has_limits = Controller::ALL
         .iter()
-        .any(|name| groups.first.contains(name));
+        .any(|one| groups.first.contains(one.name()));
     let good = match version {
         "1" => !groups.first.is_empty(),
         "2" => groups.second && !has_limits,

@@ -4,6 +4,7 @@
 //! is reported as configured is what holds.
 
 use super::{Described, DescribedError, bwrap, embedded, unique};
+use crate::engine_kind::EngineKind;
 use crate::facts;
 use crate::settings::{Settings, Tmpfs, Ulimit};
 use alloc::borrow::ToOwned;
@@ -111,13 +112,13 @@ pub(super) fn read(engine: &str, bytes: &[u8]) -> Result<Described, DescribedErr
 /// What a description says.
 pub fn described(document: &Document) -> Result<Described, DescribedError> {
     let made = &document.made;
-    let (mut settings, program) = match document.engine.as_str() {
-        "embedded" => {
+    let (mut settings, program) = match EngineKind::find(&document.engine) {
+        Some(EngineKind::Embedded) => {
             let program = made.config["process"]["args"].as_array();
             let program = words(program.map_or(&[][..], Vec::as_slice))?;
             (embedded::configured(&made.config, &made.seccomp), program)
         }
-        "bwrap" => {
+        Some(EngineKind::Bwrap) => {
             let arguments = made.config.as_array().ok_or(DescribedError::NoArguments)?;
             let arguments = words(arguments)?;
             let settings = bwrap::configured(&arguments, &made.tmpfs, &made.seccomp);

@@ -6,6 +6,8 @@ use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::SystemInfo;
 use bollard::query_parameters::{ListImagesOptionsBuilder, ListNetworksOptions};
+use tki_evidence::controller::Controller;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::evidence::{Holdings, Runtime};
 use tki_evidence::kernel::KernelKind;
 use tki_evidence::settings::MOST_CPUS;
@@ -76,7 +78,7 @@ pub fn facts(info: SystemInfo, api_version: String, host: &str) -> EngineFacts {
     let cgroup_version = info.cgroup_version.map(|version| version.to_string());
     EngineFacts {
         runtime: Runtime {
-            engine: "docker".into(),
+            engine: EngineKind::Docker.name().into(),
             engine_version: info.server_version.unwrap_or_default(),
             api_version,
             oci_runtime: info.default_runtime.unwrap_or_default(),
@@ -94,13 +96,13 @@ pub fn facts(info: SystemInfo, api_version: String, host: &str) -> EngineFacts {
         swap_limit: info.swap_limit.unwrap_or(false),
         cpus: info.ncpu.unwrap_or(1).clamp(1, MOST_CPUS),
         lacks: [
-            ("pids", info.pids_limit),
-            ("memory", info.memory_limit),
-            ("cpu", info.cpu_cfs_quota),
+            (Controller::Pids, info.pids_limit),
+            (Controller::Memory, info.memory_limit),
+            (Controller::Cpu, info.cpu_cfs_quota),
         ]
         .into_iter()
         .filter(|(_, can)| *can == Some(false))
-        .map(|(name, _)| name)
+        .map(|(controller, _)| controller)
         .collect(),
         notes: Vec::new(),
         identity: Some(Identity {

@@ -3,6 +3,7 @@
 use crate::engine::contract::EngineFacts;
 use crate::engine::support::Support;
 use crate::host::system::{is_root, operating_system};
+use tki_evidence::controller::Controller;
 use tki_evidence::evidence::Runtime;
 use tki_evidence::kernel::KernelKind;
 
@@ -36,13 +37,13 @@ pub fn facts(engine: &str, version: &str, oci_runtime: &str, support: &Support) 
             .and_then(|count| i64::try_from(count.get()).ok())
             .unwrap_or(1),
         lacks: [
-            ("pids", support.pids.is_some()),
-            ("memory", support.memory.is_some()),
-            ("cpu", support.cpu.is_some()),
+            (Controller::Pids, support.pids.is_some()),
+            (Controller::Memory, support.memory.is_some()),
+            (Controller::Cpu, support.cpu.is_some()),
         ]
         .into_iter()
         .filter(|(_, can)| !can)
-        .map(|(name, _)| name)
+        .map(|(controller, _)| controller)
         .collect(),
         notes: Vec::new(),
         identity: None,

@@ -7,6 +7,7 @@ use crate::engine::gate::Closed;
 use crate::engine::support::Support;
 use serde::{Deserialize, Serialize};
 use tki_evidence::described::local::Made;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::settings::Settings;
 
 /// The most bytes of a line.
@@ -22,12 +23,17 @@ pub enum Maker {
 }
 
 impl Maker {
+    /// The engine.
+    pub fn kind(self) -> EngineKind {
+        match self {
+            Maker::Embedded => EngineKind::Embedded,
+            Maker::Bwrap => EngineKind::Bwrap,
+        }
+    }
+
     /// The engine's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Maker::Embedded => "embedded",
-            Maker::Bwrap => "bwrap",
-        }
+        self.kind().name()
     }
 }
 

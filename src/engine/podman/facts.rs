@@ -6,15 +6,15 @@ use super::place::Place;
 use crate::engine::contract::EngineFacts;
 use crate::host::system::operating_system;
 use std::path::Path;
+use tki_evidence::controller::Controller;
+use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::evidence::Runtime;
 use tki_evidence::kernel::KernelKind;
 
 /// Limits that a Podman with these controllers cannot set.
-pub fn lacks(controllers: &[String]) -> Vec<&'static str> {
-    let limits = ["pids", "memory", "cpu"].into_iter();
-    limits
-        .filter(|name| !controllers.iter().any(|own| own == name))
-        .collect()
+pub fn lacks(controllers: &[String]) -> Vec<Controller> {
+    let is_missing = |one: &Controller| !controllers.iter().any(|own| own == one.name());
+    Controller::ALL.into_iter().filter(is_missing).collect()
 }
 
 /// The facts, for a Podman that can use every controller. The runtime's name is known once
@@ -32,7 +32,7 @@ pub fn facts(place: &Place) -> EngineFacts {
     let cpus = std::thread::available_parallelism().map_or(1, |count| count.get());
     EngineFacts {
         runtime: Runtime {
-            engine: "podman".into(),
+            engine: EngineKind::Podman.name().into(),
             engine_version: place.ping.version.clone(),
             api_version: format!("{}.{}", place.ping.api.0, place.ping.api.1),
             oci_runtime: String::new(),

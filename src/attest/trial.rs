@@ -1,4 +1,4 @@
-//! What is to be launched, and what came of it.
+//! One container in which probes are tried, and what came of it.
 
 use crate::attest::whereabouts::{Elsewhere, Unwitnessed};
 use crate::engine::gate::GateChoice;
@@ -10,6 +10,7 @@ use crate::launch::sides::Maker;
 use crate::sandbox::profile::Profile;
 use std::path::Path;
 use std::time::Instant;
+use tki_evidence::controller::Controller;
 use tki_evidence::controls::Relaxation;
 use tki_evidence::evidence::{GateReport, OutBacking};
 use tki_evidence::kernel::KernelKind;
@@ -23,9 +24,9 @@ pub const SCOUT: &str = "scout";
 /// socket, and with a set-user-id file.
 pub const FILLED: [&str; 2] = ["engine-socket", "suid-file"];
 
-/// What is to be launched.
+/// One container in which probes are tried: the run's own, a control's, or the scout.
 #[derive(Debug)]
-pub struct Job<'a> {
+pub struct Trial<'a> {
     /// The run that it belongs to.
     pub run_id: &'a str,
     /// The control that it is, if it is one.
@@ -57,7 +58,7 @@ pub struct Job<'a> {
     /// How many processors the engine's host has.
     pub cpus: i64,
     /// Limits that the engine cannot set.
-    pub lacks: &'a [&'static str],
+    pub lacks: &'a [Controller],
     /// Whose kernel it is known to have.
     pub kernel: KernelKind,
     /// Why the engine is taken for another machine's, if it is.
@@ -76,7 +77,7 @@ pub struct Job<'a> {
     pub nonce: String,
 }
 
-impl Job<'_> {
+impl Trial<'_> {
     /// It is the scout.
     pub fn is_scout(&self) -> bool {
         self.control == Some(SCOUT)
