@@ -2,11 +2,12 @@
 
 use crate::engine::api::endpoint::Wanted;
 use crate::engine::api::tls::Files;
+use crate::engine::choice::Sought;
 use crate::engine::gate::GateChoice;
+use crate::image::source::ImageSource;
 use crate::report::table::ColorChoice;
 use crate::report::verification::VerifyFormat;
 use clap::{Args, Parser, Subcommand};
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use values::seconds;
@@ -177,7 +178,7 @@ pub enum Command {
 
 /// Where the image comes from.
 #[derive(Debug, Args)]
-pub struct ImageSource {
+pub struct ImageArgs {
     /// Dockerfile to build from [default: the one built into this tool].
     #[arg(long, value_name = "FILE", requires = "context")]
     pub file: Option<PathBuf>,
@@ -189,12 +190,22 @@ pub struct ImageSource {
     pub build_context: Vec<String>,
 }
 
+impl ImageArgs {
+    /// The same for the image's side.
+    pub fn source(&self) -> ImageSource {
+        ImageSource {
+            files: self.file.clone().zip(self.context.clone()),
+            bases: self.build_context.clone(),
+        }
+    }
+}
+
 /// Arguments of `build`.
 #[derive(Debug, Args)]
 pub struct BuildArgs {
     /// Where the image comes from.
     #[command(flatten)]
-    pub source: ImageSource,
+    pub source: ImageArgs,
     /// Name and tag of the image.
     #[arg(long, default_value = crate::image::built_in::TAG)]
     pub tag: String,
@@ -252,6 +263,17 @@ pub struct HostArgs {
     pub ssh_config: Option<PathBuf>,
 }
 
+impl EngineArgs {
+    /// The same for the engine's side.
+    pub fn sought(&self) -> Sought {
+        Sought {
+            choice: self.engine.choice(),
+            at: self.at.wanted(),
+            timeout: self.timeout,
+        }
+    }
+}
+
 impl HostArgs {
     /// The same for the engine's side.
     pub fn wanted(&self) -> Wanted {
@@ -265,27 +287,6 @@ impl HostArgs {
             },
             ssh_config: self.ssh_config.clone(),
         }
-    }
-
-    /// The same as arguments, for another process of ours.
-    pub fn words(&self) -> Vec<OsString> {
-        let host = self.host.as_ref().map(OsString::from);
-        let file = |path: &Option<PathBuf>| path.clone().map(PathBuf::into_os_string);
-        let given = [
-            ("--host", host),
-            ("--tls-ca", file(&self.tls_ca)),
-            ("--tls-cert", file(&self.tls_cert)),
-            ("--tls-key", file(&self.tls_key)),
-            ("--ssh-config", file(&self.ssh_config)),
-        ];
-        let given = given.into_iter().filter_map(|(flag, value)| {
-            // One word, so that a value that begins with a dash is still a value.
-            let mut word = OsString::from(flag);
-            word.push("=");
-            word.push(value?);
-            Some(word)
-        });
-        given.collect()
     }
 }
 
@@ -343,7 +344,7 @@ pub struct RunArgs {
     pub packet: Option<PathBuf>,
     /// Where the image comes from.
     #[command(flatten)]
-    pub source: ImageSource,
+    pub source: ImageArgs,
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

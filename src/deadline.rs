@@ -91,6 +91,22 @@ impl Deadline {
         }
     }
 
+    /// What a future comes to, unless the deadline or a signal comes first.
+    pub async fn first<T>(&self, work: impl Future<Output = T>) -> Result<T, Stopped> {
+        let passed = async {
+            loop {
+                match self.tick() {
+                    Ok(tick) => tokio::time::sleep(tick).await,
+                    Err(stopped) => return stopped,
+                }
+            }
+        };
+        tokio::select! {
+            done = work => Ok(done),
+            stopped = passed => Err(stopped),
+        }
+    }
+
     /// The next time to look, or why there is none.
     pub fn tick(&self) -> Result<Duration, Stopped> {
         Ok(self.left()?.min(TICK))

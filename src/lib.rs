@@ -5,9 +5,11 @@
 //! profile becomes a container ([`sandbox`], [`engine`], [`launch`]), an observation becomes
 //! evidence ([`attest`]), evidence becomes a decision ([`verify`]), a decision becomes a report
 //! ([`report`]). No stage reaches back, and a test says so (`src/walls`). [`host`] is what is
-//! read from this host or done to it. [`trust`] signs, [`diff`] compares two evidences.
+//! read from this host or done to it. [`clean`] removes what an
+//! interrupted run left behind, [`trust`] signs, [`diff`] compares two evidences.
 
 pub mod attest;
+pub mod clean;
 pub mod cli;
 pub mod clock;
 pub mod commands;

@@ -403,7 +403,7 @@ fn a_missing_venue_is_a_usage_error_and_nothing_is_made() {
 
 /// Engines apply the last of two profiles, and read both back.
 #[test]
-fn a_security_option_that_nobody_asked_for_is_no_attestation() {
+fn an_unrequested_security_option_is_no_attestation() {
     let _engine = shared_engine();
     type Change = fn(&mut Value);
     let changes: [(&str, Change); 4] = [

@@ -9,6 +9,7 @@ pub mod embedded;
 mod error;
 pub mod local;
 pub mod names;
+mod oci;
 mod options;
 pub mod podman;
 mod unique;

@@ -19,6 +19,9 @@ impl EngineKind {
     /// All of them, in the order in which the first usable one is looked for.
     pub const ALL: [Self; 4] = [Self::Docker, Self::Podman, Self::Embedded, Self::Bwrap];
 
+    /// Those that a user can give an address of.
+    pub const WITH_ADDRESS: [Self; 2] = [Self::Docker, Self::Podman];
+
     /// The engine of this name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)

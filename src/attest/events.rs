@@ -3,6 +3,8 @@
 /// The stages of a run, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
+    /// The image is built, and the engine reached.
+    Build,
     /// The engine is asked about itself.
     Engine,
     /// The image is loaded.
@@ -15,18 +17,22 @@ pub enum Stage {
     Controls,
     /// Everything is written down.
     Collect,
+    /// Evidence and artifacts are written.
+    Write,
 }
 
 impl Stage {
     /// In one word.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Build => "build",
             Self::Engine => "engine",
             Self::Image => "image",
             Self::Launch => "launch",
             Self::Probe => "probe",
             Self::Controls => "controls",
             Self::Collect => "collect",
+            Self::Write => "write",
         }
     }
 }

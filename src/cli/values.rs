@@ -1,8 +1,10 @@
 //! Values that arguments of several commands have.
 
+use crate::engine::choice::Choice;
 use crate::engine::contract::LONGEST_RUN;
 use clap::ValueEnum;
 use std::time::Duration;
+use tki_evidence::engine_kind::EngineKind;
 
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,15 +33,15 @@ pub enum EngineName {
 }
 
 impl EngineName {
-    /// The name on the command line and in evidence.
-    pub fn name(self) -> &'static str {
+    /// The same for the engine's side.
+    pub fn choice(self) -> Choice {
         match self {
-            EngineName::Auto => "auto",
-            EngineName::Docker => "docker",
-            EngineName::Podman => "podman",
-            EngineName::Embedded => "embedded",
-            EngineName::Bwrap => "bwrap",
-            EngineName::All => "all",
+            EngineName::Auto => Choice::First,
+            EngineName::Docker => Choice::One(EngineKind::Docker),
+            EngineName::Podman => Choice::One(EngineKind::Podman),
+            EngineName::Embedded => Choice::One(EngineKind::Embedded),
+            EngineName::Bwrap => Choice::One(EngineKind::Bwrap),
+            EngineName::All => Choice::Each,
         }
     }
 }

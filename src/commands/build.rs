@@ -1,7 +1,7 @@
 //! `tki-attest build`.
 
 use crate::cli::{BuildArgs, Common, Format};
-use crate::commands::{output, shared};
+use crate::commands::output;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::image::store;
@@ -21,7 +21,7 @@ struct Built<'a> {
 pub fn execute(args: &BuildArgs, common: Common) -> Result<Exit, Failure> {
     let mut progress = Progress::new(common.quiet, Paint::stderr(common.color));
     progress.stage("build");
-    let image = shared::build_image(&args.source, &args.tag)?;
+    let image = args.source.source().build(&args.tag)?;
     if let Some(folder) = &args.layout {
         progress.stage("layout");
         store::write_layout(&image, folder)?;
@@ -32,7 +32,7 @@ pub fn execute(args: &BuildArgs, common: Common) -> Result<Exit, Failure> {
     }
     if args.load {
         progress.stage("load");
-        shared::connect(&args.engine)?.load(&image)?;
+        args.engine.sought().connect()?.load(&image)?;
     }
     progress.finish();
     let built = Built {

@@ -1,6 +1,7 @@
 //! `tki-attest completions` and `tki-attest man`.
 
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
+use crate::commands::error::CommandError;
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -25,7 +26,7 @@ pub fn man(args: &ManArgs) -> Result<Exit, Failure> {
         output::print(&String::from_utf8_lossy(&page(command)?))?;
         return Ok(Exit::Done);
     };
-    let place = Folder::open_or_make(folder).map_err(|error| unwritable(folder, &error))?;
+    let place = Folder::open_or_make(folder).map_err(|error| unwritable(folder, error))?;
     let mut pending = vec![command];
     while let Some(command) = pending.pop() {
         let name = command.get_display_name().unwrap_or(command.get_name());
@@ -37,23 +38,22 @@ pub fn man(args: &ManArgs) -> Result<Exit, Failure> {
                 .cloned(),
         );
         replace_in(&place, file.as_ref(), &page(command)?)
-            .map_err(|error| unwritable(&folder.join(&file), &error))?;
+            .map_err(|error| unwritable(&folder.join(&file), error))?;
     }
     Ok(Exit::Done)
 }
 
-fn page(command: clap::Command) -> Result<Vec<u8>, Failure> {
+fn page(command: clap::Command) -> Result<Vec<u8>, CommandError> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command)
         .render(&mut page)
-        .map_err(|error| Failure::internal("man", error.to_string()))?;
+        .map_err(CommandError::Page)?;
     Ok(page)
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(
-        "out.unwritable",
-        format!("cannot write {}: {error}", path.display()),
-        "give an --out that can be written to",
-    )
+fn unwritable(path: &Path, source: std::io::Error) -> CommandError {
+    CommandError::Out {
+        path: path.to_owned(),
+        source,
+    }
 }

@@ -1,6 +1,7 @@
 //! `tki-attest diff`.
 
 use crate::cli::{Common, DiffArgs, Format};
+use crate::commands::error::CommandError;
 use crate::commands::output;
 use crate::diff::{Change, Group, compare};
 use crate::exit::Exit;
@@ -54,6 +55,5 @@ pub fn execute(args: &DiffArgs, common: Common) -> Result<Exit, Failure> {
 fn read(path: &Path) -> Result<Value, Failure> {
     let bundle = Bundle::read(path)?;
     pipeline::read(&bundle.name, &bundle.evidence)?;
-    serde_json::from_slice(&bundle.evidence)
-        .map_err(|error| Failure::internal("evidence.read", error.to_string()))
+    Ok(serde_json::from_slice(&bundle.evidence).map_err(CommandError::Evidence)?)
 }

@@ -1,6 +1,7 @@
 //! `tki-attest gate`.
 
 use crate::cli::{Common, GateArgs};
+use crate::commands::error::CommandError;
 use crate::commands::inputs::inputs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -14,12 +15,7 @@ use std::process::Command;
 /// Verifies, and becomes the command if the bundle is accepted.
 pub fn execute(args: &GateArgs, common: Common) -> Result<Exit, Failure> {
     if args.verify_time.is_some() {
-        return Err(Failure::usage(
-            "gate.verify-time",
-            "--verify-time is for audits: a command runs now, and what was good at another \
-             time may be stale",
-            "leave it out; `tki-attest verify --verify-time` looks back and runs nothing",
-        ));
+        return Err(CommandError::GateTime.into());
     }
     let verification = many::one(&args.bundle, &inputs(&args.flags, None)?)?;
     let accepted = verification.decision == Decision::B4PrimeAccepted;
@@ -31,16 +27,9 @@ pub fn execute(args: &GateArgs, common: Common) -> Result<Exit, Failure> {
     if !accepted {
         return Ok(exit(verification.decision));
     }
-    let (program, arguments) = args.command.split_first().ok_or_else(|| {
-        Failure::usage("gate.command", "there is no command", "name one after --")
-    })?;
-    let error = Command::new(program).args(arguments).exec();
-    Err(Failure::usage(
-        "gate.command",
-        format!(
-            "accepted, but {} cannot be run: {error}",
-            program.to_string_lossy()
-        ),
-        "name a program that can be executed after --",
-    ))
+    let command = args.command.split_first();
+    let (program, arguments) = command.ok_or(CommandError::NoCommand)?;
+    let source = Command::new(program).args(arguments).exec();
+    let program = program.clone();
+    Err(CommandError::Command { program, source }.into())
 }

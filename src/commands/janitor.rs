@@ -1,8 +1,8 @@
 //! The janitor's way to the engine.
 
-use crate::cli::{Cli, Command, EngineName};
-use crate::commands::shared;
-use crate::engine::Leftover;
+use crate::cli::{Cli, Command};
+use crate::engine::choice::{Choice, Connector};
+use crate::engine::recover::run;
 use crate::host::janitor;
 use clap::Parser;
 use std::process::ExitCode;
@@ -18,23 +18,15 @@ pub fn main() -> ExitCode {
     let Command::Clean(args) = cli.command else {
         return ExitCode::from(2);
     };
-    let connector = shared::Connector::new(&args.engine, None);
+    let sought = args.engine.sought();
+    let connector = Connector::new(&sought, None);
+    // A keeper takes its container away by itself.
+    let has_keepers = matches!(sought.choice, Choice::One(kind) if kind.has_keepers());
     janitor::main(|run_id| {
-        // A keeper takes its container away by itself.
-        if matches!(args.engine.engine, EngineName::Embedded | EngineName::Bwrap) {
+        if has_keepers {
             return false;
         }
-        // An engine that fails once, in the middle of what it does, may be asked again.
-        let Ok(mut engine) = connector.connect(args.engine.timeout) else {
-            return true;
-        };
-        let Ok(found) = engine.leftovers() else {
-            return true;
-        };
-        let of_the_run = |found: &&Leftover| found.foreign.is_none() && found.run_id == run_id;
-        for leftover in found.iter().filter(of_the_run) {
-            let _ = engine.remove(&leftover.id);
-        }
+        run::remove(|| connector.connect(sought.timeout), run_id);
         true
     })
 }

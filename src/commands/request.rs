@@ -2,13 +2,15 @@
 
 use crate::cli::{Common, Format, RequestArgs};
 use crate::clock::{self, rfc3339};
-use crate::commands::{inputs, output};
+use crate::commands::error::CommandError;
+use crate::commands::output;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::write_new;
 use crate::image::{built_in, read_identity};
 use crate::random::random_hex;
 use crate::sandbox::seccomp::Seccomp;
+use crate::verify::brought;
 use tki_evidence::request::{Request, SCHEMA, built_in_matrix_sha256};
 
 /// Writes what must be answered.
@@ -24,29 +26,19 @@ pub fn execute(args: &RequestArgs, common: Common) -> Result<Exit, Failure> {
         },
         seccomp_sha256: Seccomp::resolve(&args.seccomp)?.sha256,
         matrix_sha256: match &args.matrix {
-            Some(path) => inputs::matrix(path)?.1,
+            Some(path) => brought::matrix(path)?.1,
             None => built_in_matrix_sha256(),
         },
         issued: rfc3339(now),
         not_after: rfc3339(args.not_after.unwrap_or(now + args.valid_for)),
     };
-    let mut bytes = serde_json::to_vec_pretty(&request)
-        .map_err(|error| Failure::internal("json", error.to_string()))?;
+    let mut bytes = serde_json::to_vec_pretty(&request).map_err(CommandError::from)?;
     bytes.push(b'\n');
     // What could not be read back is not handed out.
-    Request::parse(&bytes).map_err(|error| {
-        Failure::usage(
-            "request.malformed",
-            error.to_string(),
-            "give a time after now",
-        )
-    })?;
-    let path = write_new(&args.out, &bytes).map_err(|error| {
-        Failure::usage(
-            "out.unwritable",
-            format!("cannot write {}: {error}", args.out.display()),
-            "give an --out that can be written to",
-        )
+    Request::parse(&bytes).map_err(CommandError::Request)?;
+    let path = write_new(&args.out, &bytes).map_err(|source| CommandError::Out {
+        path: args.out.clone(),
+        source,
     })?;
     match args.format {
         Format::Json => output::print_json(&request)?,

@@ -1,28 +1,26 @@
 //! `tki-attest survey`.
 
 use crate::cli::{Common, Format, SurveyArgs};
+use crate::commands::error::CommandError;
 use crate::commands::output;
-use crate::commands::packet::{self, Offer};
 use crate::deadline::Deadline;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host::venue;
 use crate::image::built_in;
 use crate::packet::Why;
+use crate::packet::offer::Offer;
 use crate::report::survey as report;
 use crate::report::table::Paint;
-use crate::survey::context::Context;
+use crate::survey::conditions::Conditions;
 use crate::survey::inventory::{Scope, survey};
 use crate::survey::routes::{self, Permit};
-use std::io::Write;
-use tki_text::printable;
 
 /// Surveys this host, or the routes that a file names.
 pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
     let image = built_in::image()?;
     let rules = venue::rules(args.venue_rules.as_deref())?;
-    let deadline = Deadline::start(args.timeout)
-        .map_err(|error| Failure::internal("survey.watch", error.to_string()))?;
+    let deadline = Deadline::start(args.timeout).map_err(CommandError::Watch)?;
     if let Some(file) = &args.routes {
         let permit = Permit {
             names: &args.allow_writes,
@@ -38,7 +36,7 @@ pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
         };
     }
     let host = venue::observe_host();
-    let context = Context {
+    let conditions = Conditions {
         image: &image,
         rules: &rules,
         host: &host,
@@ -53,7 +51,7 @@ pub fn execute(args: &SurveyArgs, common: Common) -> Result<Exit, Failure> {
         only_hosts: args.only_hosts,
         ssh_config: args.ssh_config.clone(),
     };
-    let found = survey(&scope, &context)?;
+    let found = survey(&scope, &conditions)?;
     let paint = Paint::stdout(common.color);
     print(args.format, common, &found, || {
         report::surfaces(&found, common.verbose, paint)
@@ -69,7 +67,7 @@ fn print(
     common: Common,
     value: &impl serde::Serialize,
     text: impl FnOnce() -> String,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     match format {
         Format::Json => output::print_json(value),
         Format::Text if common.quiet => Ok(()),
@@ -84,7 +82,6 @@ fn blocked(args: &SurveyArgs, why: &Why) -> Result<Exit, Failure> {
         seccomp: "deny-by-default",
         limits: None,
     };
-    let offer = packet::offer(offer, why)?;
-    let _ = writeln!(std::io::stderr(), "tki-attest: {}", printable(&offer, 4000));
+    output::hint(&offer.make(why)?);
     Ok(Exit::Blocked)
 }

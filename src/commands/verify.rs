@@ -1,6 +1,7 @@
 //! `tki-attest verify`.
 
 use crate::cli::{Common, VerifyArgs};
+use crate::commands::error::CommandError;
 use crate::commands::inputs::inputs;
 use crate::commands::{output, results};
 use crate::exit::Exit;
@@ -23,11 +24,7 @@ pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
     let writes = args.binding.is_some() || args.verification.is_some() || key.is_some();
     let several = args.bundles.len() > 1 || args.bundles[0].is_dir();
     if writes && several {
-        return Err(Failure::usage(
-            "verify.several",
-            "--binding, --verification and --attest are about one bundle",
-            "name exactly one evidence file",
-        ));
+        return Err(CommandError::Several.into());
     }
     if !several {
         let bundle = Bundle::read(&args.bundles[0])?;
@@ -58,19 +55,16 @@ pub fn execute(args: &VerifyArgs, common: Common) -> Result<Exit, Failure> {
             report::failure::print(failure, Paint::stderr(common.color));
         }
         if silent || is_other {
-            return Ok(());
+            return Ok::<(), Failure>(());
         }
-        output::print(&printer.next(path, &result)?)
+        output::print(&printer.next(path, &result)?)?;
+        Ok(())
     })?;
     if !silent {
         output::print(&printer.end(worst.exit()))?;
     }
     if worst.is_nothing() {
-        return Err(Failure::blocked(
-            "evidence.none",
-            "nothing was verified: none of these files is evidence",
-            "give a directory that holds evidence files (*.json)",
-        ));
+        return Err(CommandError::Nothing.into());
     }
     Ok(worst.exit())
 }

@@ -1,10 +1,12 @@
-//! Engines: who makes the container. [`contract`] is what any engine must offer,
-//! [`docker`] the Docker Engine, [`podman`] Podman, [`api`] what these two have
-//! in common. This folder is asynchronous, and shows nothing of
-//! that outside: [`driver`] runs one future at a time, under the
-//! run's deadline, and gives way to Ctrl-C.
+//! Engines: who makes the container. [`contract`] is what any engine must offer, [`choice`]
+//! which one a command uses, [`docker`] the Docker Engine, [`podman`] Podman, [`api`] what
+//! these two have in common, [`recover`] what is needed when a part of one was killed,
+//! [`local`] those without a daemon. This folder is asynchronous, and
+//! shows nothing of that outside: [`driver`] runs one future at a time, under the run's
+//! deadline, and gives way to Ctrl-C.
 
 pub mod api;
+pub mod choice;
 pub mod contract;
 pub mod docker;
 pub mod driver;
@@ -14,6 +16,7 @@ pub mod lines;
 pub mod local;
 pub mod names;
 pub mod podman;
+pub mod recover;
 pub mod support;
 
 pub use contract::{

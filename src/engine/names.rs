@@ -11,7 +11,7 @@ pub struct Run {
     /// Its id.
     pub id: String,
     /// Seconds since 1970 after which it has ended, whatever its time limit was.
-    pub nobodys_after: u64,
+    pub removable_after: u64,
 }
 
 /// The run that a container with this name belongs to; `None` if the name is not
@@ -32,7 +32,7 @@ pub fn run_of(name: &str) -> Option<Run> {
     }
     Some(Run {
         id: id.to_owned(),
-        nobodys_after: started(time)? + LONGEST_RUN + 1,
+        removable_after: started(time)? + LONGEST_RUN + 1,
     })
 }
 
@@ -59,7 +59,7 @@ mod tests {
         let id = run_id(now, "ee16ab8f");
         let run = Run {
             id: id.clone(),
-            nobodys_after: now + 601,
+            removable_after: now + 601,
         };
         for name in ["", "-network", "-seccomp-network"] {
             let name = format!("tki-attest-{id}{name}");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_name_is_nobodys() {
+    fn any_other_name_is_of_no_run() {
         let good = "tki-attest-20261116t113832z-ee16ab8f";
         assert!(run_of(good).is_some());
         for name in [

@@ -1,8 +1,9 @@
 //! The image: [`oci_image`] builds and reads it, [`built_in`] is what this tool carries,
-//! [`store`] puts an image on disk.
+//! [`source`] where another comes from, [`store`] puts an image on disk.
 
 pub mod built_in;
 mod failure;
+pub mod source;
 pub mod store;
 
 pub use oci_image::{

@@ -25,6 +25,15 @@ impl Why {
         }
     }
 
+    /// A run that has evidence, in which something stayed unproven.
+    pub fn from_partial_run() -> Self {
+        Self {
+            reason: "the run was BLOCKED: not every probe was proven".into(),
+            next: "see the evidence that was written".into(),
+            rows: Vec::new(),
+        }
+    }
+
     /// A survey that found nothing to use.
     pub fn from_survey(survey: &Survey) -> Self {
         let rows = survey.surfaces.iter().map(|surface| {

@@ -1,41 +1,14 @@
 //! Engines side by side: what is here, and what the probes came to on each.
 
+use crate::attest::offers::EngineOffer;
 use crate::report::table::{Paint, column};
-use serde::Serialize;
 use std::fmt::Write as _;
 use tki_evidence::evidence::{Evidence, Status};
 use tki_evidence::venue::THIS_HOST;
 use tki_text::printable;
 
-/// An engine on this host.
-#[derive(Clone, Debug, Serialize)]
-pub struct EngineRow {
-    /// Its name.
-    pub engine: &'static str,
-    /// It can be used.
-    pub usable: bool,
-    /// Why not.
-    pub reason: String,
-    /// Its version.
-    pub version: String,
-    /// The OCI runtime, or what takes its place.
-    pub oci_runtime: String,
-    /// It runs without root.
-    pub rootless: bool,
-    /// Control groups: `1`, `2` or `none`.
-    pub cgroups: String,
-    /// Who compiles the seccomp profile.
-    pub seccomp: &'static str,
-    /// Where it is: `this host`, or how it is reached.
-    pub at: String,
-    /// The exec gate.
-    pub gate: String,
-    /// What it would give up, one entry each.
-    pub gives_up: Vec<String>,
-}
-
 /// A line per engine, and below it what it gives up.
-pub fn list(rows: &[EngineRow], paint: Paint) -> String {
+pub fn list(rows: &[EngineOffer], paint: Paint) -> String {
     let mut out = String::new();
     let heading = format!(
         "{} {} {} {} {} {} {} GATE",

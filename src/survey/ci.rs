@@ -1,7 +1,7 @@
 //! Runners of CI systems, and the operator: another party who can run it.
 
 use crate::survey::call::Call;
-use crate::survey::context::Context;
+use crate::survey::conditions::Conditions;
 use crate::survey::surface::{Can, Decision, Surface};
 
 /// The CI systems that are told apart, by their variables.
@@ -24,8 +24,8 @@ const WORDS: &[&str] = &[
 ];
 
 /// The CI job that this is, if it is one.
-pub fn here(context: &Context) -> Surface {
-    let names = &context.host.ci_variables;
+pub fn here(conditions: &Conditions) -> Surface {
+    let names = &conditions.host.ci_variables;
     let mut calls = vec![Call::new(
         "names of CI variables that are set",
         match names.is_empty() {
@@ -48,10 +48,10 @@ pub fn here(context: &Context) -> Surface {
         .iter()
         .find(|(variable, _)| names.iter().any(|name| name == variable))
         .map_or("a CI system", |(_, name)| name);
-    let plausible = context.claim(context.host, &context.host.kernel);
+    let plausible = conditions.claim(conditions.host, &conditions.host.kernel);
     Surface {
         venue_type: "CI",
-        approved: context.approved(&plausible),
+        approved: conditions.approved(&plausible),
         can_run: Can::no("a job is no sandbox: see the engines"),
         can_write_files: Can::yes("the job's working directory"),
         can_collect_logs: Can::yes("artifacts and the job's log"),

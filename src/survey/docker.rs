@@ -1,12 +1,13 @@
 //! Docker Engines: the usual sockets, `DOCKER_HOST`, contexts, and addresses
 //! that the user lists.
 
+use crate::engine::api::dial::Address;
 use crate::files::read_bounded;
 use crate::host::venue;
 use crate::survey::call::Call;
-use crate::survey::context::Context;
+use crate::survey::conditions::Conditions;
 use crate::survey::engine_api::{Created, Look, look};
-use crate::survey::http::Address;
+use crate::survey::http::parse_address;
 use crate::survey::redact::Redactor;
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::{Path, PathBuf};
@@ -111,18 +112,18 @@ fn contexts(config: &Path) -> Vec<(String, String)> {
 }
 
 /// Asks the engine at an address.
-pub fn survey(candidate: &Candidate, context: &Context) -> Surface {
+pub fn survey(candidate: &Candidate, conditions: &Conditions) -> Surface {
     // A user may have put a password into an address.
     let url = Redactor::default().clean(&candidate.url, 200);
     let surface = format!("Docker Engine at {url} ({})", candidate.from);
-    let Some(address) = Address::parse(&candidate.url) else {
+    let Some(address) = parse_address(&candidate.url) else {
         let call = Call::new(
             format!("read {}", candidate.from),
             "not an address that is spoken to here: unix://, tcp:// or ssh:// with --host",
         );
         return unreached(Surface::absent(surface, vec![call]), candidate);
     };
-    if !candidate.named && matches!(address, Address::Tcp(_)) {
+    if !candidate.named && matches!(address, Address::Tcp { .. }) {
         let call = Call::new(
             format!("read {}", candidate.from),
             "another host: not contacted, because nobody listed it",
@@ -130,10 +131,10 @@ pub fn survey(candidate: &Candidate, context: &Context) -> Surface {
         return unreached(Surface::absent(surface, vec![call]), candidate);
     }
     let create = match address.is_here() {
-        true => context.create,
+        true => conditions.create,
         false => Err("nothing is made on another host from here"),
     };
-    let look = look(&address, create, context.image, context.deadline);
+    let look = look(&address, create, conditions.image, conditions.deadline);
     // Podman's socket is asked as Podman's.
     let engine = if look.podman { "podman" } else { "docker" };
     let name = match look.podman {
@@ -142,7 +143,7 @@ pub fn survey(candidate: &Candidate, context: &Context) -> Surface {
     };
     let usual = candidate.from == "usual socket" && candidate.url.ends_with("/var/run/docker.sock");
     let host = (!usual).then(|| candidate.url.clone());
-    let mut surface = describe(name, look, Use::of(engine, host), context);
+    let mut surface = describe(name, look, Use::of(engine, host), conditions);
     if !address.is_here() {
         surface.venue_type = "another host";
         if surface.decision == Decision::InspectOnly {
@@ -167,8 +168,8 @@ fn unreached(mut surface: Surface, candidate: &Candidate) -> Surface {
 }
 
 /// What can be seen from here of the host that an engine says it runs on.
-fn seen_of(look: &Look, context: &Context) -> VenueFacts {
-    let host = context.host;
+fn seen_of(look: &Look, conditions: &Conditions) -> VenueFacts {
+    let host = conditions.host;
     let is_silent = look.host_name.is_empty() && look.kernel.is_empty();
     let is_here = look.host_name == host.host_name && look.kernel == host.kernel;
     match is_silent || is_here {
@@ -178,7 +179,7 @@ fn seen_of(look: &Look, context: &Context) -> VenueFacts {
 }
 
 /// What an engine answered, as a surface.
-pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Surface {
+pub fn describe(name: String, look: Look, usable: Use, conditions: &Conditions) -> Surface {
     let mut surface = Surface::absent(name, Vec::new());
     surface.evidence = look.calls.clone();
     surface.loaded = look.loaded;
@@ -206,10 +207,10 @@ pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Sur
         operating_system: look.operating_system.clone(),
         host_name: look.host_name.clone(),
         engine: format!("{} {}", usable.engine, look.version),
-        ..seen_of(&look, context)
+        ..seen_of(&look, conditions)
     };
-    let plausible = context.claim(&facts, &look.kernel);
-    surface.approved = context.approved(&plausible);
+    let plausible = conditions.claim(&facts, &look.kernel);
+    surface.approved = conditions.approved(&plausible);
     surface.production_risk = match look.containers {
         Some(0) => "none: it holds no container".into(),
         Some(count) => {
@@ -219,7 +220,7 @@ pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Sur
     };
     surface.obstacle = match &look.created {
         Created::Forbidden(_) => Obstacle::ReadOnly,
-        Created::NotTried(_) if context.create.is_err() => Obstacle::NotPermitted,
+        Created::NotTried(_) if conditions.create.is_err() => Obstacle::NotPermitted,
         _ => Obstacle::Other,
     };
     let (can, gap) = match &look.created {
@@ -256,7 +257,7 @@ pub fn describe(name: String, look: Look, usable: Use, context: &Context) -> Sur
     if surface.can_run.is_yes() {
         surface.can_write_files = Can::yes("/out is a volume in memory that the engine makes");
         surface.can_collect_logs = Can::yes("through the engine's attach call");
-        context.decide(&mut surface, usable, &plausible);
+        conditions.decide(&mut surface, usable, &plausible);
     } else {
         let answer = surface.can_run.answer;
         surface.can_write_files = Can::with(answer, "without a container there is no /out");

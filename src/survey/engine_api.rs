@@ -5,11 +5,12 @@
 
 use crate::clock;
 use crate::deadline::Deadline;
+use crate::engine::api::dial::Address;
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX};
 use crate::image::Image;
 use crate::random::random_hex;
 use crate::survey::call::Call;
-use crate::survey::http::{Address, Answer, HttpError, Request, exchange};
+use crate::survey::http::{Answer, HttpError, Request, exchange};
 use crate::survey::redact::Redactor;
 use rustix::fs::{Access, access};
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ use tki_evidence::described::names;
 const MOST: usize = 1 << 20;
 
 /// Seconds after which `clean` may remove the container, should it be left.
-const NOBODYS_AFTER: u64 = 60;
+const REMOVABLE_AFTER: u64 = 60;
 
 /// What came of a create call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -289,7 +290,7 @@ fn create(client: &Client, run_id: &str, now: u64, image: &str, calls: &mut Vec<
         "Labels": {
             LABEL_RUN: run_id,
             LABEL_ROLE: "survey",
-            LABEL_DEADLINE: (now + NOBODYS_AFTER).to_string(),
+            LABEL_DEADLINE: (now + REMOVABLE_AFTER).to_string(),
         },
         "HostConfig": {
             "NetworkMode": "none",

@@ -2,7 +2,7 @@
 //! installed that could run a container but that this tool does not speak to.
 
 use crate::survey::call::Call;
-use crate::survey::context::Context;
+use crate::survey::conditions::Conditions;
 use crate::survey::local::program_version;
 use crate::survey::program::find;
 use crate::survey::surface::{Can, Decision, Surface};
@@ -21,8 +21,8 @@ const SIGNS: &[&str] = &[
 ];
 
 /// This user's files and the host's own signs.
-pub fn here(context: &Context) -> Surface {
-    let facts = context.host;
+pub fn here(conditions: &Conditions) -> Surface {
+    let facts = conditions.host;
     let mut calls = vec![
         Call::new("uname", format!("{} {}", facts.kernel, facts.host_name)),
         Call::new("read /etc/os-release", &facts.operating_system),
@@ -42,7 +42,7 @@ pub fn here(context: &Context) -> Surface {
             false => signs.join(" "),
         },
     ));
-    let written = match context.create.map(|()| probe_file()) {
+    let written = match conditions.create.map(|()| probe_file()) {
         Ok(Ok(())) => Can::yes("a file was written, read back and removed"),
         Ok(Err(error)) => Can::no(error.to_string()),
         Err(why) => Can::not_tried(why),
@@ -51,9 +51,9 @@ pub fn here(context: &Context) -> Surface {
         "write, read back, remove a file in the temporary directory",
         format!("{}: {}", written.answer.name(), written.why),
     ));
-    let plausible = context.claim(facts, &facts.kernel);
+    let plausible = conditions.claim(facts, &facts.kernel);
     Surface {
-        approved: context.approved(&plausible),
+        approved: conditions.approved(&plausible),
         can_run: Can::no("a shell is no sandbox: see the engines"),
         can_write_files: written,
         can_collect_logs: Can::yes("whatever is run from here"),
@@ -78,7 +78,7 @@ fn probe_file() -> std::io::Result<()> {
 }
 
 /// containerd and its clients: looked for, not spoken to.
-pub fn containerd(context: &Context) -> Surface {
+pub fn containerd(conditions: &Conditions) -> Surface {
     let mut calls = Vec::new();
     let socket = Path::new("/run/containerd/containerd.sock");
     let answers = UnixStream::connect(socket);
@@ -91,7 +91,7 @@ pub fn containerd(context: &Context) -> Surface {
     ));
     let mut there = answers.is_ok();
     let clients = ["containerd", "nerdctl", "ctr", "crictl"];
-    there |= !installed(&clients, context, &mut calls).is_empty();
+    there |= !installed(&clients, conditions, &mut calls).is_empty();
     let mut surface = Surface::absent("containerd, nerdctl", calls);
     if there {
         surface.decision = Decision::InspectOnly;
@@ -105,13 +105,17 @@ pub fn containerd(context: &Context) -> Surface {
 }
 
 /// Those of some programs that are there, each asked for its version.
-fn installed<'a>(names: &[&'a str], context: &Context, calls: &mut Vec<Call>) -> Vec<&'a str> {
+fn installed<'a>(
+    names: &[&'a str],
+    conditions: &Conditions,
+    calls: &mut Vec<Call>,
+) -> Vec<&'a str> {
     let mut there = Vec::new();
     for name in names {
         match find(name) {
             Some(path) => {
                 there.push(*name);
-                calls.push(program_version(&path, context));
+                calls.push(program_version(&path, conditions));
             }
             None => calls.push(Call::new(format!("look for {name}"), "no such program")),
         }
@@ -120,10 +124,10 @@ fn installed<'a>(names: &[&'a str], context: &Context, calls: &mut Vec<Call>) ->
 }
 
 /// OCI runtimes: what engines start containers with.
-pub fn runtimes(context: &Context) -> Surface {
+pub fn runtimes(conditions: &Conditions) -> Surface {
     let mut calls = Vec::new();
     let known = ["runc", "crun", "youki", "runsc", "kata-runtime"];
-    let names = installed(&known, context, &mut calls);
+    let names = installed(&known, conditions, &mut calls);
     let mut surface = Surface::absent(format!("OCI runtimes ({})", names.join(", ")), calls);
     if names.is_empty() {
         surface.surface = "OCI runtimes".into();

@@ -1,9 +1,9 @@
 //! Everything side by side, and the verdict.
 
 use crate::clock;
-use crate::failure::Failure;
 use crate::image::built_in::TAG;
-use crate::survey::context::Context;
+use crate::survey::conditions::Conditions;
+use crate::survey::error::SurveyError;
 use crate::survey::surface::{Answer, Decision, Obstacle, Surface};
 use crate::survey::{ci, docker, host, local, podman, ssh};
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub struct Scope {
 
 /// The route to use.
 #[derive(Clone, Debug, Serialize)]
-pub struct Route {
+pub struct Recommended {
     /// The surface's id.
     pub surface: String,
     /// The engine.
@@ -53,7 +53,7 @@ pub struct Survey {
     /// `ROUTE_AVAILABLE` or `B4_PRIME_OPERATOR_ACTION_REQUIRED`.
     pub verdict: &'static str,
     /// The route to use, if there is one.
-    pub route: Option<Route>,
+    pub route: Option<Recommended>,
     /// The shortest next action.
     pub next: String,
     /// What can be seen of this host.
@@ -65,7 +65,7 @@ pub struct Survey {
 }
 
 /// Asks every surface at the same time.
-pub fn survey(scope: &Scope, context: &Context) -> Result<Survey, Failure> {
+pub fn survey(scope: &Scope, conditions: &Conditions) -> Result<Survey, SurveyError> {
     type Job<'a> = Box<dyn FnOnce() -> Vec<Surface> + Send + 'a>;
     let (far, near): (Vec<String>, Vec<String>) = scope
         .hosts
@@ -74,55 +74,53 @@ pub fn survey(scope: &Scope, context: &Context) -> Result<Survey, Failure> {
         .partition(|url| url.starts_with("ssh://"));
     let mut jobs: Vec<Job> = Vec::new();
     for candidate in docker::candidates(&near, scope.only_hosts) {
-        jobs.push(Box::new(move || vec![docker::survey(&candidate, context)]));
+        jobs.push(Box::new(move || {
+            vec![docker::survey(&candidate, conditions)]
+        }));
     }
     if !scope.only_hosts {
-        jobs.push(Box::new(|| vec![podman::own(context)]));
-        jobs.push(Box::new(|| podman::others(context)));
-        jobs.push(Box::new(|| vec![local::embedded(context)]));
-        jobs.push(Box::new(|| vec![local::bwrap(context)]));
-        jobs.push(Box::new(|| vec![host::containerd(context)]));
-        jobs.push(Box::new(|| vec![host::runtimes(context)]));
+        jobs.push(Box::new(|| vec![podman::own(conditions)]));
+        jobs.push(Box::new(|| podman::others(conditions)));
+        jobs.push(Box::new(|| vec![local::embedded(conditions)]));
+        jobs.push(Box::new(|| vec![local::bwrap(conditions)]));
+        jobs.push(Box::new(|| vec![host::containerd(conditions)]));
+        jobs.push(Box::new(|| vec![host::runtimes(conditions)]));
     }
     for url in far {
         let config = scope.ssh_config.as_deref();
-        jobs.push(Box::new(move || vec![ssh::survey(&url, config, context)]));
+        jobs.push(Box::new(move || {
+            vec![ssh::survey(&url, config, conditions)]
+        }));
     }
-    jobs.push(Box::new(|| vec![host::here(context), ci::here(context)]));
+    jobs.push(Box::new(|| {
+        vec![host::here(conditions), ci::here(conditions)]
+    }));
     jobs.push(Box::new(ci::elsewhere));
     let mut surfaces: Vec<Surface> = Vec::new();
     std::thread::scope(|scope| {
         let running: Vec<_> = jobs.into_iter().map(|job| scope.spawn(job)).collect();
         for thread in running {
-            surfaces.extend(
-                thread
-                    .join()
-                    .map_err(|_| Failure::internal("survey.panic", "a surface panicked"))?,
-            );
+            let found = thread.join();
+            surfaces.extend(found.map_err(|_| SurveyError::Panicked("a surface"))?);
         }
-        Ok::<(), Failure>(())
+        Ok::<(), SurveyError>(())
     })?;
-    if let Some(signal) = context.deadline.interrupted() {
-        return Err(Failure::blocked(
-            "run.interrupted",
-            format!("interrupted by {signal} during the survey"),
-            "run again; should an engine have been too slow to remove a container, `tki-attest \
-             clean` does it",
-        ));
+    if let Some(signal) = conditions.deadline.interrupted() {
+        return Err(SurveyError::Surfaces(signal));
     }
     for (place, surface) in surfaces.iter_mut().enumerate() {
         surface.id = format!("S{}", place + 1);
     }
-    Ok(conclude(surfaces, context))
+    Ok(conclude(surfaces, conditions))
 }
 
-fn conclude(surfaces: Vec<Surface>, context: &Context) -> Survey {
+fn conclude(surfaces: Vec<Surface>, conditions: &Conditions) -> Survey {
     let route = surfaces.iter().find_map(|surface| {
         let usable = surface.usable_as.as_ref()?;
         let venue = usable.venue.filter(|_| surface.decision == Decision::Use)?;
         let host = usable.host.as_ref();
         let host = host.map_or(String::new(), |host| format!(" --host {host}"));
-        Some(Route {
+        Some(Recommended {
             surface: surface.id.clone(),
             engine: usable.engine,
             venue,
@@ -145,8 +143,8 @@ fn conclude(surfaces: Vec<Surface>, context: &Context) -> Survey {
         },
         route,
         next,
-        venue_facts: context.host.clone(),
-        not_done: not_done(&surfaces, context.create.is_ok()),
+        venue_facts: conditions.host.clone(),
+        not_done: not_done(&surfaces, conditions.create.is_ok()),
         surfaces,
     }
 }

@@ -3,7 +3,7 @@
 //! which leaves nothing behind.
 
 use crate::survey::call::Call;
-use crate::survey::context::Context;
+use crate::survey::conditions::Conditions;
 use crate::survey::program::{self, ProgramError, find, run};
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
 use std::path::Path;
@@ -23,7 +23,7 @@ const NEEDS: &[&str] = &[
 ];
 
 /// The engine inside this tool.
-pub fn embedded(context: &Context) -> Surface {
+pub fn embedded(conditions: &Conditions) -> Surface {
     let mut calls: Vec<Call> = NEEDS.iter().map(|path| read(path)).collect();
     calls.push(namespaces());
     calls.push(control_groups());
@@ -31,24 +31,28 @@ pub fn embedded(context: &Context) -> Surface {
         "embedded",
         "Embedded engine (in this tool)".into(),
         calls,
-        context,
+        conditions,
     )
 }
 
 /// bubblewrap.
-pub fn bwrap(context: &Context) -> Surface {
+pub fn bwrap(conditions: &Conditions) -> Surface {
     let Some(path) = find("bwrap") else {
         let call = Call::new("look for bwrap in PATH", "no such program");
         return Surface::absent("bubblewrap", vec![call]);
     };
-    let calls = vec![program_version(&path, context)];
-    attempt("bwrap", "bubblewrap".into(), calls, context)
+    let calls = vec![program_version(&path, conditions)];
+    attempt("bwrap", "bubblewrap".into(), calls, conditions)
 }
 
 /// `PROGRAM --version`.
-pub fn program_version(path: &Path, context: &Context) -> Call {
+pub fn program_version(path: &Path, conditions: &Conditions) -> Call {
     let call = format!("{} --version", path.display());
-    match run(Command::new(path).arg("--version"), 4096, context.deadline) {
+    match run(
+        Command::new(path).arg("--version"),
+        4096,
+        conditions.deadline,
+    ) {
         Ok(ended) => {
             let said = String::from_utf8_lossy(&ended.said()).into_owned();
             let first = said.lines().next().unwrap_or_default().to_owned();
@@ -94,11 +98,16 @@ fn control_groups() -> Call {
 }
 
 /// A run of the sandbox for development, into a directory that goes.
-fn attempt(engine: &'static str, name: String, mut calls: Vec<Call>, context: &Context) -> Surface {
+fn attempt(
+    engine: &'static str,
+    name: String,
+    mut calls: Vec<Call>,
+    conditions: &Conditions,
+) -> Surface {
     let mut surface = Surface::absent(name, Vec::new());
     surface.decision = Decision::Reject;
     surface.production_risk = "none: it holds no containers of others".into();
-    if let Err(why) = context.create {
+    if let Err(why) = conditions.create {
         surface.can_run = Can::not_tried(why);
         surface.obstacle = Obstacle::NotPermitted;
         surface.can_write_files = Can::not_tried("nothing was run");
@@ -114,7 +123,7 @@ fn attempt(engine: &'static str, name: String, mut calls: Vec<Call>, context: &C
         ran,
         said,
         next,
-    } = launch(engine, context).unwrap_or_else(|error| Ran {
+    } = launch(engine, conditions).unwrap_or_else(|error| Ran {
         works: false,
         ran: false,
         said: error.to_string(),
@@ -122,14 +131,14 @@ fn attempt(engine: &'static str, name: String, mut calls: Vec<Call>, context: &C
     });
     calls.push(Call::new(call, &said));
     surface.evidence = calls;
-    let plausible = context.claim(context.host, &context.host.kernel);
-    surface.approved = context.approved(&plausible);
+    let plausible = conditions.claim(conditions.host, &conditions.host.kernel);
+    surface.approved = conditions.approved(&plausible);
     if works {
         surface.can_run = Can::yes("a whole run of the sandbox passed, and left nothing");
         surface.can_write_files = Can::yes("the run's evidence was written and removed");
         surface.can_collect_logs = Can::yes("through the container's own pipes");
         surface.permission_gap = "none".into();
-        context.decide(&mut surface, Use::of(engine, None), &plausible);
+        conditions.decide(&mut surface, Use::of(engine, None), &plausible);
     } else if ran {
         surface.can_run = Can::yes("a container ran");
         surface.can_write_files = Can::yes("the run's evidence was written and removed");
@@ -156,16 +165,16 @@ struct Ran {
     next: String,
 }
 
-fn launch(engine: &str, context: &Context) -> Result<Ran, ProgramError> {
+fn launch(engine: &str, conditions: &Conditions) -> Result<Ran, ProgramError> {
     let folder = tempfile::tempdir().map_err(ProgramError::Start)?;
-    let seconds = context.deadline.left()?.as_secs().clamp(1, 600);
+    let seconds = conditions.deadline.left()?.as_secs().clamp(1, 600);
     let mut command = Command::new("/proc/self/exe");
     command
         .args(["run", "--venue", "dev", "--controls", "none", "--quiet"])
         .args(["--engine", engine, "--format", "json"])
         .args(["--timeout", &seconds.to_string(), "--out"])
         .arg(folder.path());
-    let ended = program::run(&mut command, MOST, context.deadline)?;
+    let ended = program::run(&mut command, MOST, conditions.deadline)?;
     let value: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap_or_default();
     let status = value["status"].as_str().unwrap_or_default();
     let (said, next) = match status {

@@ -1,12 +1,12 @@
 //! Podman: as root and as this user, through a service that runs or one that
 //! is started for the question, and services of other users.
 
+use crate::engine::api::dial::Address;
 use crate::engine::podman::Place;
 use crate::survey::call::Call;
-use crate::survey::context::Context;
+use crate::survey::conditions::Conditions;
 use crate::survey::docker::describe;
 use crate::survey::engine_api::look;
-use crate::survey::http::Address;
 use crate::survey::local::program_version;
 use crate::survey::program::find;
 use crate::survey::surface::{Can, Decision, Obstacle, Surface, Use};
@@ -20,7 +20,7 @@ const MOST_USERS: usize = 64;
 const ROOTS: &str = "/run/podman/podman.sock";
 
 /// This user's Podman.
-pub fn own(context: &Context) -> Surface {
+pub fn own(conditions: &Conditions) -> Surface {
     let rootless = !rustix::process::geteuid().is_root();
     let kind = if rootless { "rootless" } else { "rootful" };
     let name = format!("Podman, {kind} (this user's)");
@@ -34,20 +34,20 @@ pub fn own(context: &Context) -> Surface {
         let url = format!("unix://{}", path.display());
         let look = look(
             &Address::Unix(path),
-            context.create,
-            context.image,
-            context.deadline,
+            conditions.create,
+            conditions.image,
+            conditions.deadline,
         );
         if look.greeted {
-            return describe(name, look, Use::of("podman", Some(url)), context);
+            return describe(name, look, Use::of("podman", Some(url)), conditions);
         }
     }
     let Some(program) = find("podman") else {
         let call = Call::new("look for podman in PATH", "no such program, and no socket");
         return Surface::absent(name, vec![call]);
     };
-    if let Err(why) = context.create {
-        let call = program_version(&program, context);
+    if let Err(why) = conditions.create {
+        let call = program_version(&program, conditions);
         return Surface {
             can_run: Can::not_tried(why),
             can_write_files: Can::not_tried(why),
@@ -65,7 +65,7 @@ pub fn own(context: &Context) -> Surface {
         ),
         "no service listens at the usual socket, so one is started",
     );
-    let limit = match context.deadline.left() {
+    let limit = match conditions.deadline.left() {
         Ok(left) => left,
         Err(stopped) => {
             return Surface::absent(name, vec![Call::new(started.call, stopped.to_string())]);
@@ -74,11 +74,16 @@ pub fn own(context: &Context) -> Surface {
     match Place::find(None, None, limit.max(Duration::from_secs(1))) {
         Ok(place) => {
             let address = Address::Unix(place.raw.socket.clone().into());
-            let mut look = look(&address, context.create, context.image, context.deadline);
+            let mut look = look(
+                &address,
+                conditions.create,
+                conditions.image,
+                conditions.deadline,
+            );
             // The socket of our own service has no name to look at.
             look.calls.retain(|call| !call.call.starts_with("stat,"));
             look.calls.insert(0, started);
-            describe(name, look, Use::of("podman", None), context)
+            describe(name, look, Use::of("podman", None), conditions)
         }
         Err(error) => {
             let mut surface =
@@ -94,7 +99,7 @@ pub fn own(context: &Context) -> Surface {
 }
 
 /// Services of other users: greeted, never asked to make anything.
-pub fn others(context: &Context) -> Vec<Surface> {
+pub fn others(conditions: &Conditions) -> Vec<Surface> {
     let own = rustix::process::geteuid();
     let mut sockets: Vec<PathBuf> = std::fs::read_dir("/run/user")
         .into_iter()
@@ -116,10 +121,10 @@ pub fn others(context: &Context) -> Vec<Surface> {
             let look = look(
                 &Address::Unix(path),
                 nothing,
-                context.image,
-                context.deadline,
+                conditions.image,
+                conditions.deadline,
             );
-            let mut surface = describe(name, look, Use::of("podman", None), context);
+            let mut surface = describe(name, look, Use::of("podman", None), conditions);
             surface.permission_gap = "that user must run the survey".into();
             surface
         })

@@ -2,7 +2,7 @@
 //! they are and for nothing else: a container is only ever made on this host.
 
 use crate::survey::call::Call;
-use crate::survey::context::Context;
+use crate::survey::conditions::Conditions;
 use crate::survey::docker::ELSEWHERE;
 use crate::survey::program::{ProgramError, run};
 use crate::survey::redact::Redactor;
@@ -47,7 +47,7 @@ impl Target {
 }
 
 /// Asks the engine over there what it is.
-pub fn survey(url: &str, config: Option<&Path>, context: &Context) -> Surface {
+pub fn survey(url: &str, config: Option<&Path>, conditions: &Conditions) -> Surface {
     let shown = Redactor::default().clean(url, 200);
     let name = format!("Engine behind {shown} (--host)");
     let mut surface = Surface::absent(name, Vec::new());
@@ -60,7 +60,7 @@ pub fn survey(url: &str, config: Option<&Path>, context: &Context) -> Surface {
         surface.evidence = vec![Call::new(format!("read {url}"), "not an address")];
         return surface;
     };
-    let seconds = match context.deadline.left() {
+    let seconds = match conditions.deadline.left() {
         Ok(left) => left.as_secs().clamp(1, 10),
         Err(stopped) => {
             surface.evidence = vec![Call::new("ssh", stopped.to_string())];
@@ -91,7 +91,7 @@ pub fn survey(url: &str, config: Option<&Path>, context: &Context) -> Surface {
     }
     command.args(["--", &target.destination, QUESTION]);
     let call = format!("ssh {} '{QUESTION}'", target.destination);
-    match run(&mut command, 16 * 1024, context.deadline) {
+    match run(&mut command, 16 * 1024, conditions.deadline) {
         Ok(ended) => {
             let said = Redactor::default().clean_bytes(&ended.said(), ended.cut, 500);
             surface.evidence = vec![Call::new(call, format!("{}: {said}", ended.how()))];

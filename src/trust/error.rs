@@ -195,7 +195,7 @@ impl From<TrustError> for Failure {
             }) => Failure::blocked(
                 "key.agent-slow",
                 what,
-                "see whether the agent waits for somebody to confirm, then run again",
+                "see whether the agent waits for a person to confirm, then run again",
             ),
             TrustError::Agent(_) => Failure::usage(
                 "key.agent",

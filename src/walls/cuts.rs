@@ -42,6 +42,13 @@ pub const CUTS: &[Cut] = &[
     // Forms and audiences were the command line's.
     cut("report/verification.rs", "crate::cli::Format"),
     cut("packet/write.rs", "crate::cli::Format"),
+    // The choice of an engine, and a whole run, read the arguments themselves.
+    cut("engine/choice.rs", "crate::cli::EngineArgs"),
+    cut("image/source.rs", "crate::cli::ImageArgs"),
+    cut("attest/one.rs", "crate::cli::RunArgs"),
+    cut("attest/minimal.rs", "crate::cli::DeriveArgs"),
+    cut("verify/brought.rs", "crate::cli::VerifyFlags"),
+    cut("clean.rs", "crate::cli::CleanArgs"),
     // What belongs to the host, and to no run, was the run's.
     cut("engine/podman/profile.rs", "crate::attest::scratch::Claim"),
     cut("engine/podman/service.rs", "crate::attest::scratch"),
@@ -83,7 +90,8 @@ pub const CUTS: &[Cut] = &[
     cut("attest/neighbour.rs", "crate::attest::run::attest"),
     cut("attest/neighbour.rs", "crate::attest::controls"),
     cut("engine/api/connect.rs", "crate::engine::podman::libpod"),
-    cut("engine/api/groups.rs", "crate::engine::local::members"),
+    cut("engine/recover/groups.rs", "crate::engine::local::members"),
+    cut("engine/recover/docker.rs", "crate::engine::docker::listed"),
     cut(
         "engine/local/keepers.rs",
         "crate::engine::api::names::run_of",

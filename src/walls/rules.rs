@@ -60,12 +60,31 @@ pub const WALLS: &[Wall] = &[
         may: &[CLOCK, ("files", "the file of state")],
     },
     Wall {
-        module: "trust",
-        may: &[FAILURE, DEADLINE, ("files", "keys and envelopes")],
-    },
-    Wall {
         module: "sandbox",
         may: &[FAILURE, ("files", "profile files")],
+    },
+    Wall {
+        module: "verify",
+        may: &[
+            FAILURE,
+            EXIT,
+            CLOCK,
+            ("files", "what a verifier brings along"),
+            ("image", "the image that must have been used"),
+            ("sandbox", "the profiles that this tool vouches for"),
+        ],
+    },
+    Wall {
+        module: "trust",
+        may: &[
+            FAILURE,
+            EXIT,
+            CLOCK,
+            RANDOM,
+            DEADLINE,
+            ("files", "keys and envelopes"),
+            ("verify", "evidence that is false is not signed"),
+        ],
     },
     Wall {
         module: "host",
@@ -116,16 +135,26 @@ pub const WALLS: &[Wall] = &[
             ("files", "evidence, written whole"),
             IMAGE,
             ("state", "what the run before has seen of the gate"),
-            ("trust::envelope_file", "the name of the envelope"),
+            (
+                "verify",
+                "the request that is answered, the check of what is written",
+            ),
+            ("trust", "the key that signs, the name of the envelope"),
             ("sandbox", "the profile and its settings"),
             ("host", "the outside witness, canaries, the venue"),
-            ("engine", "what an engine offers and says"),
+            ("engine", "the choice of an engine, what it offers and says"),
             ("launch", "a container from launch to end"),
         ],
     },
     Wall {
-        module: "verify",
-        may: &[FAILURE, EXIT],
+        module: "clean",
+        may: &[
+            FAILURE,
+            CLOCK,
+            ("state", "what runs remember"),
+            ("host", "directories that no process holds"),
+            ("engine", "containers and volumes of ours"),
+        ],
     },
     Wall {
         module: "survey",
@@ -137,13 +166,17 @@ pub const WALLS: &[Wall] = &[
             ("files", "files about surfaces and routes"),
             IMAGE,
             ("host", "programs, facts about the venue"),
-            ("engine", "where a Podman is, labels of a container"),
+            (
+                "engine",
+                "connections, where a Podman is, labels of a container",
+            ),
         ],
     },
     Wall {
         module: "packet",
         may: &[
             FAILURE,
+            EXIT,
             CLOCK,
             RANDOM,
             EXECUTABLE,
@@ -164,12 +197,13 @@ pub const WALLS: &[Wall] = &[
             ("verify", "a decision"),
             ("survey", "what was found here"),
             ("attest::events", "what a run tells while it goes on"),
+            ("attest::offers", "what an engine offers"),
         ],
     },
     Wall {
         module: "cli",
         may: &[
-            ("image::built_in", "the image's usual name"),
+            ("image", "the image's usual name, where it comes from"),
             ("trust::passphrase", "where a passphrase comes from"),
             ("engine", "addresses, the gate, the longest run"),
             ("packet", "whom a packet is for"),
@@ -184,7 +218,6 @@ pub const WALLS: &[Wall] = &[
             CLOCK,
             RANDOM,
             DEADLINE,
-            EXECUTABLE,
             ("files", "inputs and results"),
             ("image", "builds and layouts"),
             ("state", "what is remembered and removed"),
@@ -194,6 +227,7 @@ pub const WALLS: &[Wall] = &[
             ("host", "the janitor, leftovers, the venue"),
             ("engine", "the choice of an engine"),
             ("attest", "a run"),
+            ("clean", "what is left of runs"),
             ("verify", "a verification"),
             ("survey", "a survey"),
             ("packet", "a packet"),
@@ -220,6 +254,8 @@ pub const APART: &[(&str, &str, &str)] = &[
     ("engine::api", "engine::local", DAEMON),
     ("engine::docker", "engine::local", DAEMON),
     ("engine::podman", "engine::local", DAEMON),
+    ("engine::recover", "engine::local", DAEMON),
+    ("engine::local", "engine::recover", DAEMON),
     ("engine::local", "engine::api", DAEMON),
     ("engine::local", "engine::docker", DAEMON),
     ("engine::local", "engine::podman", DAEMON),
@@ -233,4 +269,4 @@ pub const APART: &[(&str, &str, &str)] = &[
 ];
 
 const DAEMON: &str = "an engine with a daemon and one without share the contract alone";
-const SHARED: &str = "what both need is in engine::api";
+const SHARED: &str = "what both need is in engine::api and engine::recover";

@@ -3,21 +3,20 @@
 //! configuration. Both are kept, with the profile that Podman was given as a file.
 
 use super::names::is_id;
+use super::oci::{Config, Mount, Whose, bare};
 use super::options::{Named, Options};
-use super::{Described, DescribedError, embedded, unique};
+use super::{Described, DescribedError, unique};
 use crate::catalogue::ENGINE_FILES;
 use crate::relaxation::UNCONFINED;
 use crate::seccomp::{Action, Argument, Place, Reading, Rules};
-use crate::settings::{
-    Bind, Settings, Tmpfs, Ulimit, are_system_paths_masked, covered_texts, memory_of,
-};
+use crate::settings::{Bind, Settings, Tmpfs, memory_of};
 use crate::stamp::sha256_hex;
 use crate::syscalls;
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use alloc::{format, vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -61,14 +60,11 @@ pub fn described_by(
     document: &Document,
     described: &Description,
 ) -> Result<Described, DescribedError> {
-    let oci = Oci::deserialize(&document.oci_config)?;
+    let oci = Config::deserialize(&document.oci_config)?;
     let profile = document.profile.as_ref();
     let profile = profile.map(|profile| (profile.path.as_str(), profile.text.as_bytes()));
-    let mut settings = settings(described, &oci, profile);
-    let beyond = embedded::beyond(&document.oci_config);
-    settings.security_options.extend(beyond);
     Ok(Described {
-        settings,
+        settings: settings(described, &oci, profile),
         name: described.name.clone(),
         labels: described.config.labels.clone().unwrap_or_default(),
         image_id: digest(&described.image),
@@ -96,7 +92,7 @@ pub struct Description {
     #[serde(default)]
     name: String,
     #[serde(default)]
-    config: Config,
+    config: Labelled,
     /// The image's id.
     pub image: String,
     /// The OCI runtime's name.
@@ -125,7 +121,7 @@ struct Mounted {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Config {
+struct Labelled {
     #[serde(default)]
     labels: Option<BTreeMap<String, String>>,
 }
@@ -181,147 +177,6 @@ impl Description {
     }
 }
 
-/// An OCI configuration, as far as it bears on what a container may do. What
-/// is not there is off.
-#[derive(Debug, Deserialize)]
-struct Oci {
-    process: Process,
-    root: Root,
-    #[serde(default)]
-    hostname: String,
-    #[serde(default)]
-    mounts: Vec<Mount>,
-    linux: Linux,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Process {
-    user: User,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: Vec<String>,
-    #[serde(default)]
-    capabilities: Option<Capabilities>,
-    #[serde(default)]
-    rlimits: Vec<Rlimit>,
-    #[serde(default)]
-    no_new_privileges: bool,
-    #[serde(default)]
-    cwd: String,
-    #[serde(default)]
-    apparmor_profile: String,
-    #[serde(default)]
-    selinux_label: String,
-}
-
-impl Process {
-    /// The label of a security module: one of AppArmor's or one of SELinux's.
-    fn label(&self) -> String {
-        match self.apparmor_profile.as_str() {
-            "" => self.selinux_label.clone(),
-            profile => profile.to_owned(),
-        }
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct User {
-    uid: u32,
-    gid: u32,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Capabilities {
-    bounding: Vec<String>,
-    effective: Vec<String>,
-    inheritable: Vec<String>,
-    permitted: Vec<String>,
-    ambient: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Rlimit {
-    r#type: String,
-    soft: i64,
-    hard: i64,
-}
-
-#[derive(Debug, Deserialize)]
-struct Root {
-    #[serde(default)]
-    readonly: bool,
-}
-
-#[derive(Debug, Deserialize)]
-struct Mount {
-    destination: String,
-    #[serde(default)]
-    r#type: String,
-    #[serde(default)]
-    source: String,
-    #[serde(default)]
-    options: Vec<String>,
-}
-
-impl Mount {
-    fn has(&self, option: &str) -> bool {
-        self.options.iter().any(|own| own == option)
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Linux {
-    #[serde(default)]
-    namespaces: Vec<Namespace>,
-    #[serde(default)]
-    resources: Resources,
-    #[serde(default)]
-    seccomp: Option<Value>,
-    #[serde(default)]
-    masked_paths: Vec<String>,
-    #[serde(default)]
-    readonly_paths: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Namespace {
-    r#type: String,
-    #[serde(default)]
-    path: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Resources {
-    memory: Memory,
-    cpu: Cpu,
-    pids: Pids,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Memory {
-    limit: i64,
-    swap: i64,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Cpu {
-    quota: i64,
-    period: i64,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Pids {
-    limit: i64,
-}
-
 /// A namespace by the path that the runtime was given, or by the container whose it is, if
 /// Podman says so.
 fn joined(found: &str, mode: &str) -> String {
@@ -333,53 +188,37 @@ fn joined(found: &str, mode: &str) -> String {
 
 /// Both in the common form. `profile` is what stands in the file that was
 /// handed over, with its path.
-fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) -> Settings {
+fn settings(described: &Description, oci: &Config, profile: Option<(&str, &[u8])>) -> Settings {
     let host = &described.host_config;
-    let namespace = |kind: &str| {
-        let found = oci.linux.namespaces.iter().find(|ns| ns.r#type == kind);
-        match found {
-            None => "host".to_owned(),
-            Some(namespace) if namespace.path.is_empty() => "private".to_owned(),
-            Some(namespace) => format!("ns:{}", namespace.path),
-        }
+    let namespace = |kind: &str| match oci.namespace(kind) {
+        Whose::Host => "host".to_owned(),
+        Whose::Own => "private".to_owned(),
+        Whose::At(path) => format!("ns:{path}"),
     };
-    let shared_memory = oci.mounts.iter().any(|m| m.destination == "/dev/shm");
+    let settings = oci.settings();
     Settings {
         network: match namespace("network").as_str() {
             "private" => host.network_mode.clone(),
             other => joined(other, &host.network_mode),
         },
         ipc: match namespace("ipc").as_str() {
-            "private" if !shared_memory => "none".into(),
+            "private" if !oci.has_shm() => "none".into(),
             other => joined(other, &host.ipc_mode),
         },
         pid: joined(&namespace("pid"), &host.pid_mode),
         uts: namespace("uts"),
         userns: match host.userns_mode.as_str() {
-            "" => "default".into(),
+            "" => settings.userns,
             mode => mode.to_owned(),
         },
         cgroupns: namespace("cgroup"),
-        hostname: oci.hostname.clone(),
         privileged: host.privileged,
-        read_only_rootfs: oci.root.readonly,
-        user: format!("{}:{}", oci.process.user.uid, oci.process.user.gid),
         env: variables(oci),
         binds: binds(oci, &described.mounts, &host.ipc_mode),
         tmpfs: tmpfs(oci),
         cap_add: capabilities(oci),
-        // What is in no set has been dropped; the others are named above.
-        cap_drop: vec!["ALL".into()],
-        no_new_privileges: oci.process.no_new_privileges,
         seccomp: seccomp(described, oci, profile),
-        security_options: security_options(described, oci),
-        system_paths_masked: are_system_paths_masked(
-            &oci.linux.masked_paths,
-            &oci.linux.readonly_paths,
-        ),
-        covered_texts: covered_texts(&oci.linux.masked_paths),
-        lsm: oci.process.label(),
-        working_directory: oci.process.cwd.clone(),
+        security_options: [security_options(described, oci), settings.security_options].concat(),
         devices: host
             .devices
             .iter()
@@ -387,20 +226,15 @@ fn settings(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) 
             .map(|device| format!("{}:{}", device.path_on_host, device.path_in_container))
             .chain(bound_devices(oci))
             .collect(),
-        pids_limit: oci.linux.resources.pids.limit,
-        memory_bytes: oci.linux.resources.memory.limit,
-        memory_swap_bytes: oci.linux.resources.memory.swap,
-        cpu_period_us: oci.linux.resources.cpu.period,
-        cpu_quota_us: oci.linux.resources.cpu.quota,
-        ulimits: ulimits(oci),
         auto_remove: host.auto_remove,
         log_driver: host.log_config.r#type.clone(),
+        ..settings
     }
 }
 
 /// Security options that nobody asks for. Podman does not name one that it turned into a
 /// setting of the runtime's.
-fn security_options(described: &Description, oci: &Oci) -> Vec<String> {
+fn security_options(described: &Description, oci: &Config) -> Vec<String> {
     let mut others = described.options().others;
     if oci.process.apparmor_profile == "unconfined" && !others.iter().any(|one| one == UNCONFINED) {
         others.push(UNCONFINED.into());
@@ -410,7 +244,7 @@ fn security_options(described: &Description, oci: &Oci) -> Vec<String> {
 
 /// Names of variables set on purpose. Podman cannot be kept from telling the
 /// container its own host name.
-fn variables(oci: &Oci) -> Vec<String> {
+fn variables(oci: &Config) -> Vec<String> {
     let entries = oci.process.env.iter().map(|entry| {
         let (name, value) = entry.split_once('=').unwrap_or((entry, ""));
         (name, value)
@@ -424,7 +258,7 @@ fn variables(oci: &Oci) -> Vec<String> {
 /// Every bind but the files that engines add by themselves. They are read-only
 /// where the root is, and only then. A volume is bound from the directory in which
 /// Podman keeps it, and its name is in the description.
-fn binds(oci: &Oci, described: &[Mounted], ipc_mode: &str) -> Vec<Bind> {
+fn binds(oci: &Config, described: &[Mounted], ipc_mode: &str) -> Vec<Bind> {
     // A container that joins an IPC namespace gets the shared memory of the container whose it is.
     let joined = ipc_mode.strip_prefix("container:");
     let joined = joined.map(|id| format!("/{id}/userdata/shm"));
@@ -519,17 +353,15 @@ fn is_device(mount: &Mount) -> bool {
 }
 
 /// Devices that are binds.
-fn bound_devices(oci: &Oci) -> impl Iterator<Item = String> {
+fn bound_devices(oci: &Config) -> impl Iterator<Item = String> {
     let devices = oci.mounts.iter().filter(|mount| is_device(mount));
     devices.map(|mount| format!("{}:{}", mount.source, mount.destination))
 }
 
 /// Every memory file system but /dev, which each container has.
-fn tmpfs(oci: &Oci) -> Vec<Tmpfs> {
+fn tmpfs(oci: &Config) -> Vec<Tmpfs> {
     let mut found: Vec<Tmpfs> = oci
-        .mounts
-        .iter()
-        .filter(|mount| mount.r#type == "tmpfs" && mount.destination != "/dev")
+        .memory()
         .map(|mount| {
             // No mount of a container's is shared if nobody asks for it: Podman
             // says so, Docker does not.
@@ -545,7 +377,7 @@ fn tmpfs(oci: &Oci) -> Vec<Tmpfs> {
 }
 
 /// Capabilities in any set, without the prefix that Docker leaves out.
-fn capabilities(oci: &Oci) -> Vec<String> {
+fn capabilities(oci: &Config) -> Vec<String> {
     let Some(sets) = &oci.process.capabilities else {
         return Vec::new();
     };
@@ -558,31 +390,16 @@ fn capabilities(oci: &Oci) -> Vec<String> {
     ]
     .into_iter()
     .flatten()
-    .map(|name| name.strip_prefix("CAP_").unwrap_or(name).to_owned())
+    .map(|name| bare(name))
     .collect();
     names.sort();
     names.dedup();
     names
 }
 
-fn ulimits(oci: &Oci) -> Vec<Ulimit> {
-    let mut limits: Vec<Ulimit> = oci
-        .process
-        .rlimits
-        .iter()
-        .map(|limit| Ulimit {
-            name: limit.r#type.trim_start_matches("RLIMIT_").to_lowercase(),
-            soft: limit.soft,
-            hard: limit.hard,
-        })
-        .collect();
-    limits.sort_by(|a, b| a.name.cmp(&b.name));
-    limits
-}
-
 /// The profile's digest, if the path that Podman names is that of the profile
 /// and the runtime got the same rules.
-fn seccomp(described: &Description, oci: &Oci, profile: Option<(&str, &[u8])>) -> String {
+fn seccomp(described: &Description, oci: &Config, profile: Option<(&str, &[u8])>) -> String {
     let Some(loaded) = &oci.linux.seccomp else {
         return "unconfined".into();
     };

@@ -150,15 +150,19 @@ pub fn host_and_port(host: &str, port: u16) -> String {
     }
 }
 
+/// A host without the brackets around an address of IPv6.
+pub fn without_brackets(host: &str) -> &str {
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    bare.unwrap_or(host)
+}
+
 /// Host, port and path of what follows a scheme.
 fn authority(rest: &str) -> Result<(String, Option<u16>, &str), AddressError> {
     let uri: Uri = format!("http://{rest}").parse()?;
     let name = uri.host().unwrap_or_default();
-    // An address of IPv6 stands in brackets.
-    let bare = name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'));
-    let host = bare.unwrap_or(name).to_owned();
+    let host = without_brackets(name).to_owned();
     if host.is_empty() {
         return Err(AddressError::NoHost);
     }

@@ -1,11 +1,11 @@
 //! One container, from create to removed.
 
 use crate::engine::api::client::{Api, removal};
-use crate::engine::api::groups::{self, Maker};
 use crate::engine::api::{connect, volumes};
 use crate::engine::contract::{Ended, LABEL_RUN, Launch};
 use crate::engine::error::EngineError;
 use crate::engine::lines::Lines;
+use crate::engine::recover::groups::{self, Maker};
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::errors::Error;
 use bollard::query_parameters::AttachContainerOptionsBuilder;

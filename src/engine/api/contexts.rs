@@ -22,7 +22,7 @@ const DEFAULT: &str = "default";
 
 /// A context.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Context {
+pub struct DockerContext {
     /// Its name.
     pub name: String,
     /// Its engine's address.
@@ -68,7 +68,7 @@ pub fn config_folder() -> Option<PathBuf> {
 
 /// The context that is in use: the one that is `wanted`, or the configuration's. `None` if
 /// neither names one.
-pub fn chosen(folder: &Path, wanted: Option<&str>) -> Result<Option<Context>, EngineError> {
+pub fn chosen(folder: &Path, wanted: Option<&str>) -> Result<Option<DockerContext>, EngineError> {
     let name = match wanted {
         Some(name) => Some(name.to_owned()),
         None => current(folder)?,
@@ -109,7 +109,7 @@ fn is_closed(path: &Path) -> bool {
 }
 
 /// A context by its name.
-fn read(folder: &Path, name: &str) -> Result<Context, EngineError> {
+fn read(folder: &Path, name: &str) -> Result<DockerContext, EngineError> {
     let id = sha256_hex(name.as_bytes());
     let path = folder.join("contexts/meta").join(&id).join("meta.json");
     if name.len() > MOST_NAME {
@@ -129,7 +129,7 @@ fn read(folder: &Path, name: &str) -> Result<Context, EngineError> {
         let why = "it has SkipTLSVerify, and the engine's certificate is always checked";
         return Err(unusable(name, &path, why));
     }
-    Ok(Context {
+    Ok(DockerContext {
         name: name.to_owned(),
         host: engine.host,
         tls: Files {

@@ -28,6 +28,9 @@ use tokio::net::{TcpStream, UnixStream};
 /// tells nobody when there is room.
 const FULL: Duration = Duration::from_millis(20);
 
+/// How long one address of an unchecked peer's name is tried.
+const UNREACHED: Duration = Duration::from_secs(5);
+
 /// Where an engine listens, with all that is needed to get there.
 #[derive(Clone, Debug)]
 pub enum Address {
@@ -80,12 +83,20 @@ impl Address {
         }
     }
 
+    /// A socket of this host, or its loopback interface by a name that says so.
+    pub fn is_here(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp { host, .. } => is_loopback(host),
+            Self::Ssh(_) => false,
+        }
+    }
+
     /// What the user should know about the connection.
     pub fn note(&self) -> Option<String> {
         let Self::Tcp { host, tls, .. } = self else {
             return None;
         };
-        let here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
         match tls {
             Some(tls) if tls.is_known => None,
             Some(_) => Some(
@@ -93,7 +104,7 @@ impl Address {
                  anybody who reaches its port"
                     .into(),
             ),
-            None if here => None,
+            None if is_loopback(host) => None,
             None => Some(
                 "the connection to the engine is not encrypted, and neither side shows who it \
                  is: a party between can answer anything; use TLS (--tls-ca) or ssh://"
@@ -103,7 +114,7 @@ impl Address {
     }
 
     /// The name that requests give the engine.
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match self {
             Self::Unix(_) | Self::Ssh(_) => "localhost".to_owned(),
             Self::Tcp { host, port, .. } => host_and_port(host, *port),
@@ -128,6 +139,33 @@ impl Address {
                 }
             }
             Self::Ssh(tunnel) => Ok(Box::new(tunnel.connect().await?)),
+        }
+    }
+
+    /// Connects to any peer, whoever owns it, and waits for no queue: what comes back is an
+    /// observation about that peer and never evidence.
+    pub async fn open_unchecked(&self) -> io::Result<Box<dyn Duplex>> {
+        match self {
+            Self::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
+            Self::Tcp {
+                host,
+                port,
+                tls: None,
+            } => {
+                let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
+                for address in resolve(host, *port).await? {
+                    let connecting = TcpStream::connect(address);
+                    match tokio::time::timeout(UNREACHED, connecting).await {
+                        Ok(Ok(stream)) => return Ok(Box::new(stream)),
+                        Ok(Err(error)) => last = error,
+                        Err(_) => {
+                            last = io::Error::new(ErrorKind::TimedOut, "connection timed out");
+                        }
+                    }
+                }
+                Err(last)
+            }
+            Self::Tcp { .. } | Self::Ssh(_) => self.open().await,
         }
     }
 
@@ -156,7 +194,7 @@ impl Address {
 
     /// Sends a request over a connection of its own; gives the answer's head. What comes
     /// back is bounded, by what was asked.
-    pub async fn request<B>(&self, mut request: Request<B>) -> Result<Response<Incoming>, Broken>
+    pub async fn request<B>(&self, request: Request<B>) -> Result<Response<Incoming>, Broken>
     where
         B: Body + Send + 'static,
         B::Data: Send,
@@ -164,6 +202,21 @@ impl Address {
     {
         let meter = Meter::of(request.method(), request.uri().path());
         let stream = Metered::new(self.open().await?, meter);
+        self.send(stream, &http1::Builder::new(), request).await
+    }
+
+    /// Sends a request over this connection; gives the answer's head.
+    pub async fn send<B>(
+        &self,
+        stream: Metered,
+        http: &http1::Builder,
+        mut request: Request<B>,
+    ) -> Result<Response<Incoming>, Broken>
+    where
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let name = HeaderValue::from_str(&self.name()).map_err(io::Error::other)?;
         request.headers_mut().insert(HOST, name);
         // A server is asked for a path; which server that is, is settled.
@@ -172,11 +225,16 @@ impl Address {
             .unwrap_or_else(|| "/".to_owned())
             .parse()
             .map_err(io::Error::other)?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        let (mut sender, connection) = http.handshake(TokioIo::new(stream)).await?;
         // It ends with the answer, or with the container's streams.
         tokio::spawn(connection.with_upgrades());
         Ok(sender.send_request(request).await?)
     }
+}
+
+/// Whether a host is this one's loopback interface, by a name that says so.
+pub fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
 /// Connects to a port.
@@ -194,7 +252,7 @@ async fn welcome(host: &str, port: u16, tls: &Tls) -> io::Result<()> {
 
 /// The addresses of a host. A resolver may take its time, and nobody can stop it: it
 /// gets a thread for which nobody waits, as the runtime would for one of its own.
-async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+pub async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }

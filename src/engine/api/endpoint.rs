@@ -1,7 +1,7 @@
 //! Where the engine is: what the user says, then the environment, then Docker's contexts.
 
 use crate::engine::api::address::{Url, Wish, port_or_usual, without_password};
-use crate::engine::api::contexts::{self, Context};
+use crate::engine::api::contexts::{self, DockerContext};
 use crate::engine::api::dial::Address;
 use crate::engine::api::tls::{Files, Tls};
 use crate::engine::api::tunnel::Tunnel;
@@ -69,7 +69,7 @@ impl Wanted {
             return Ok(None);
         };
         let context = contexts::chosen(&folder, variable("DOCKER_CONTEXT").as_deref())?;
-        let named = |context: Context| Named {
+        let named = |context: DockerContext| Named {
             asked: !self.tls.is_empty(),
             tls: match self.tls.is_empty() {
                 true => context.tls,

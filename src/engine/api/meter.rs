@@ -71,7 +71,8 @@ impl Meter {
         })
     }
 
-    fn answer(most: u64) -> Self {
+    /// A meter for an answer of at most so many bytes.
+    pub fn answer(most: u64) -> Self {
         Self::Answer {
             most,
             bytes: 0,

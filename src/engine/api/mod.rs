@@ -3,7 +3,7 @@
 
 pub mod address;
 pub mod ask;
-pub mod bundle;
+
 pub mod client;
 pub mod connect;
 pub mod container;
@@ -11,10 +11,10 @@ pub mod contexts;
 pub mod dial;
 pub mod endpoint;
 pub mod fault;
-pub mod groups;
+
 pub mod login;
 pub mod meter;
-pub mod ours;
+
 pub mod ping;
 pub mod raw;
 pub mod tls;

@@ -3,11 +3,11 @@
 //! agrees. No engine removes a volume that a container has, and none is forced to.
 
 use crate::clock::parse_rfc3339;
-use crate::engine::api::ours::{Labels, role, told};
 use crate::engine::api::{Api, connect};
 use crate::engine::contract::{LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use crate::engine::error::EngineError;
 use crate::engine::names::{Run, is_id, run_of};
+use crate::engine::recover::ours::{Labels, role, told};
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::query_parameters::{
@@ -197,8 +197,8 @@ impl Listed {
         };
         // The zone may be any.
         const A_DAY: u64 = 24 * 3600;
-        let began = run.nobodys_after.saturating_sub(A_DAY);
-        let ended = told.nobodys_after.max(run.nobodys_after) + A_DAY;
+        let began = run.removable_after.saturating_sub(A_DAY);
+        let ended = told.removable_after.max(run.removable_after) + A_DAY;
         (began..=ended).contains(&made)
     }
 
@@ -212,7 +212,7 @@ impl Listed {
                 Err(_) => self.labels.get(LABEL_RUN).cloned().unwrap_or_default(),
             },
             state: "volume".into(),
-            deadline: run.as_ref().ok().map(|run| run.nobodys_after),
+            deadline: run.as_ref().ok().map(|run| run.removable_after),
             foreign: run.err(),
         }
     }

@@ -1,18 +1,12 @@
 //! Containers that the engine lists with our label, and whose they are.
 
-use crate::engine::api::ours::{Described, ImageDescribed, Labels, Mounted, Whole};
 use crate::engine::contract::LABEL_RUN;
+use crate::engine::recover::docker::there;
+use crate::engine::recover::ours::{Described, ImageDescribed, Labels, Mounted, Whole};
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::{ContainerInspectResponse, ContainerSummary, ImageInspect};
-use bollard::query_parameters::ListContainersOptionsBuilder;
 use std::collections::HashMap;
-
-/// Every container.
-pub async fn all(docker: &Docker) -> Result<Vec<ContainerSummary>, Error> {
-    let options = ListContainersOptionsBuilder::new().all(true).build();
-    docker.list_containers(Some(options)).await
-}
 
 /// It carries our label, by whomever it was given.
 pub fn carries_label(container: &ContainerSummary) -> bool {
@@ -88,15 +82,4 @@ fn describe(image: ImageInspect) -> ImageDescribed {
 
 fn sorted(labels: Option<HashMap<String, String>>) -> Labels {
     labels.into_iter().flatten().collect()
-}
-
-/// The answer, or `None` for "no such object".
-pub fn there<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
-    match answer {
-        Ok(found) => Ok(Some(found)),
-        Err(Error::DockerResponseServerError {
-            status_code: 404, ..
-        }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }

@@ -2,23 +2,20 @@
 
 mod host_config;
 mod listed;
-mod mounts;
 mod session;
-mod shims;
-mod strays;
 
 use crate::engine::api::endpoint::Endpoint;
-use crate::engine::api::ours::Described;
 use crate::engine::api::{Api, ask, volumes};
 use crate::engine::contract::{
     Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
 };
 use crate::engine::error::EngineError;
+use crate::engine::recover::docker::{Strays, all};
+use crate::engine::recover::ours::Described;
 use crate::image::Image;
 use bollard::Docker;
 use bollard::errors::Error;
 use std::time::Duration;
-use strays::Strays;
 use tki_evidence::evidence::Holdings;
 
 /// A connection to a Docker Engine.
@@ -43,7 +40,7 @@ impl DockerEngine {
 /// What the engine holds, without containers and volumes of ours. A label alone makes none ours.
 async fn holdings(docker: &Docker) -> Result<Holdings, Error> {
     let (listed, volumes, mut holdings) = tokio::try_join!(
-        listed::all(docker),
+        all(docker),
         volumes::listed(docker, None),
         ask::holdings(docker)
     )?;
@@ -123,7 +120,7 @@ impl Engine for DockerEngine {
     fn leftovers(&mut self) -> Result<Vec<Leftover>, EngineError> {
         let docker = self.api.docker.clone();
         // A container that is listed with our label is looked at, and not only what is ours is told.
-        let asked = async { listed::labelled(&docker, &listed::all(&docker).await?).await };
+        let asked = async { listed::labelled(&docker, &all(&docker).await?).await };
         let found = self.api.call("GET /containers", asked)?;
         let mut found: Vec<Leftover> = found.into_iter().map(Described::leftover).collect();
         // A volume goes after the container that has it.

@@ -2,12 +2,12 @@
 
 use super::host_config;
 use crate::engine::api::container::Container;
-use crate::engine::api::groups::Maker;
 use crate::engine::api::raw::Raw;
 use crate::engine::api::{Api, connect};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
 use crate::engine::names::is_id;
+use crate::engine::recover::groups::Maker;
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use hyper::Method;
 use serde::Deserialize;

@@ -2,11 +2,11 @@
 //! ours, and whose they are.
 
 use super::libpod::{API, Listed};
-use crate::engine::api::ours::{Described, ImageDescribed, Labels, Mounted, Whole};
 use crate::engine::api::raw::Raw;
 use crate::engine::contract::{LABEL_RUN, Leftover};
 use crate::engine::error::EngineError;
 use crate::engine::names::run_of;
+use crate::engine::recover::ours::{Described, ImageDescribed, Labels, Mounted, Whole};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -60,7 +60,7 @@ fn stored(container: &Listed) -> Option<Leftover> {
         id: container.id.clone(),
         run_id: run.id,
         state: container.state.clone(),
-        deadline: Some(run.nobodys_after),
+        deadline: Some(run.removable_after),
         foreign: None,
     })
 }

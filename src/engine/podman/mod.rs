@@ -5,17 +5,14 @@ mod cgroups;
 mod facts;
 pub mod libpod;
 mod listed;
-mod monitors;
 mod networks;
 mod place;
 mod profile;
-mod runtimes;
 mod service;
 mod session;
 mod shelter;
 mod spec;
 mod store;
-mod strays;
 mod told;
 mod volumes;
 
@@ -29,6 +26,7 @@ use crate::engine::contract::{
     Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
 };
 use crate::engine::error::EngineError;
+use crate::engine::recover::podman as strays;
 use crate::image::Image;
 use bollard::ClientVersion;
 use std::sync::Arc;

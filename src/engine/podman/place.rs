@@ -2,12 +2,12 @@
 
 use super::cgroups::{Delegated, crun_refuses};
 use super::libpod;
-use super::monitors::Monitors;
 use super::service::{Service, make_namespaces};
 use crate::engine::api::ping::{Ping, ping};
 use crate::engine::api::raw::Raw;
 use crate::engine::driver::Driver;
 use crate::engine::error::EngineError;
+use crate::engine::recover::monitors::Monitors;
 use crate::files::read_bounded;
 use crate::host::held::Held;
 use crate::host::process::find_program;

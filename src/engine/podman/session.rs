@@ -1,16 +1,17 @@
 //! A container of Podman's.
 
-use super::monitors::Monitor;
 use super::networks::Networks;
 use super::place::Place;
 use super::profile::ProfileFile;
 use super::told::{self, Told};
-use super::{libpod, spec, strays, volumes};
+use super::{libpod, spec, volumes};
 use crate::engine::api::Api;
 use crate::engine::api::container::Container;
-use crate::engine::api::groups::Maker;
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
+use crate::engine::recover::groups::Maker;
+use crate::engine::recover::monitors::Monitor;
+use crate::engine::recover::podman as strays;
 use serde_json::json;
 use std::sync::Arc;
 use tki_evidence::described::podman::Profile;
@@ -170,7 +171,7 @@ impl Session for PodmanSession<'_> {
         let is_gone = || monitor.as_ref().is_none_or(|monitor| monitor.is_gone());
         let removed = || {
             if let Some(monitor) = &monitor {
-                monitor.is_not_needed();
+                monitor.release();
             }
         };
         let ending = libpod::end(&self.place.raw, &id, is_gone, removed);

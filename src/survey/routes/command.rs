@@ -7,23 +7,37 @@ use crate::deadline::Deadline;
 use crate::survey::program::run;
 use crate::survey::told::Told;
 use rustix::fs::{Access, access};
+use std::io;
 use std::process::Command;
 
 /// The most bytes that are kept of what it says.
 const MOST: usize = 64 * 1024;
 
+/// Why a program is not started.
+#[derive(Debug, thiserror::Error)]
+enum NotStarted {
+    /// A directory, say.
+    #[error("not a file")]
+    NoFile,
+    /// It is not there, or not to be executed.
+    #[error(transparent)]
+    Program(#[from] io::Error),
+    /// A variable that it is to be given.
+    #[error("variable {0} is not set")]
+    Variable(String),
+}
+
 /// It is there, may be executed, and has the variables that it is to be given.
-fn executable(route: &CommandRoute) -> Result<(), String> {
+fn executable(route: &CommandRoute) -> Result<(), NotStarted> {
     let program = &route.program;
-    match std::fs::metadata(program) {
-        Ok(found) if !found.is_file() => return Err("not a file".into()),
-        Ok(_) => access(program, Access::EXEC_OK).map_err(|error| error.to_string())?,
-        Err(error) => return Err(error.to_string()),
+    if !std::fs::metadata(program)?.is_file() {
+        return Err(NotStarted::NoFile);
     }
+    access(program, Access::EXEC_OK).map_err(io::Error::from)?;
     let names = route.env.iter().chain(&route.secret_env);
     for name in names {
         if std::env::var_os(name).is_none() {
-            return Err(format!("variable {name} is not set"));
+            return Err(NotStarted::Variable(name.clone()));
         }
     }
     Ok(())
@@ -39,7 +53,7 @@ pub fn probe(
     let call = format!("{} {}", route.program.display(), route.arguments.join(" "));
     if let Err(why) = executable(route) {
         finding.call(call, format!("not started: {why}"));
-        return finding.denied(route.ability, "it cannot be executed", why);
+        return finding.denied(route.ability, "it cannot be executed", why.to_string());
     }
     if !permitted {
         finding.call(call, "not started");

@@ -5,7 +5,7 @@ use super::result::Finding;
 use crate::deadline::Deadline;
 use crate::image::Image;
 use crate::survey::engine_api::{Created, look};
-use crate::survey::http::Address;
+use crate::survey::http::parse_address;
 
 /// Asks the engine; a container is created, and removed, only if permitted.
 pub fn probe(
@@ -15,7 +15,7 @@ pub fn probe(
     image: &Image,
     deadline: &Deadline,
 ) -> Finding {
-    let Some(address) = Address::parse(&route.host) else {
+    let Some(address) = parse_address(&route.host) else {
         return finding.denied(Ability::Containers, "nothing", "its host cannot be read");
     };
     let permission = match permitted {

@@ -2,7 +2,7 @@
 
 use super::kinds::{Ability, FileRoute};
 use super::result::Finding;
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, Stopped};
 use crate::files::read_bounded;
 use crate::random::random_hex;
 use rustix::fs::{Access, access};
@@ -36,12 +36,10 @@ pub fn probe(
         // Nobody waits any more if the time was up.
         let _ = answer.send(finding);
     });
-    let why = match thread {
-        Err(error) => error.to_string(),
-        Ok(_) => match wait(&answered, deadline) {
-            Ok(finding) => return finding,
-            Err(why) => why,
-        },
+    let heard = thread.map_err(Unanswered::from);
+    let why = match heard.and_then(|_| wait(&answered, deadline)) {
+        Ok(finding) => return finding,
+        Err(why) => why.to_string(),
     };
     let call = format!("stat, access(W_OK) {}", route.folder.display());
     finding.call(call, why.as_str());
@@ -51,13 +49,26 @@ pub fn probe(
     finding.denied(Ability::Documents, "the directory does not answer", why)
 }
 
-fn wait(answered: &Receiver<Finding>, deadline: &Deadline) -> Result<Finding, String> {
+/// Why a directory gave no answer.
+#[derive(Debug, thiserror::Error)]
+enum Unanswered {
+    /// No thread could be started to ask.
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+    /// The time was up.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+    /// The thread that asked is gone.
+    #[error("the probe panicked")]
+    Panicked,
+}
+
+fn wait(answered: &Receiver<Finding>, deadline: &Deadline) -> Result<Finding, Unanswered> {
     loop {
-        let tick = deadline.tick().map_err(|stopped| stopped.to_string())?;
-        match answered.recv_timeout(tick) {
+        match answered.recv_timeout(deadline.tick()?) {
             Ok(finding) => return Ok(finding),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err("the probe panicked".into()),
+            Err(RecvTimeoutError::Disconnected) => return Err(Unanswered::Panicked),
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use super::http;
 use super::kinds::{Ability, Route};
-use crate::failure::Failure;
+use crate::engine::api::address::{host_and_port, without_brackets};
+use crate::engine::api::dial::{Address, is_loopback};
 use crate::files::read_bounded;
-use crate::survey::http::Address;
+use crate::survey::http::parse_address;
+use crate::survey::mistake::{Mistake, RouteMistake, RoutesError};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -35,22 +37,20 @@ pub struct Routes {
 }
 
 impl Route {
-    fn check(&self, hosts: &[String]) -> Result<(), String> {
+    fn check(&self, hosts: &[String]) -> Result<(), RouteMistake> {
         let listed = |host: &str| match hosts.iter().any(|known| known == host) {
             true => Ok(()),
-            false => Err(format!(
-                "{host} is not among `hosts`, so it is not contacted"
-            )),
+            false => Err(RouteMistake::NotListed(host.to_owned())),
         };
         match self {
             Route::File(route) if !route.folder.is_absolute() => {
-                Err("folder must be an absolute path".into())
+                Err(RouteMistake::Relative("folder"))
             }
             Route::File(_) => Ok(()),
             Route::Http(route) => {
                 let target = http::Target::parse(&route.url)?;
                 http::check(route, &target)?;
-                listed(&target.address)
+                listed(&target.listed())
             }
             Route::Postgres(route) => {
                 for (name, text) in [
@@ -59,7 +59,7 @@ impl Route {
                     ("user", &route.user),
                 ] {
                     if text.is_empty() || text.contains('\0') {
-                        return Err(format!("{name} is empty or has a zero byte"));
+                        return Err(RouteMistake::Field(name));
                     }
                 }
                 if route.host.starts_with('/') {
@@ -67,21 +67,18 @@ impl Route {
                 }
                 let address = format!("{}:{}", route.host, route.port);
                 listed(&address)?;
-                match route.password_env.is_none() || Address::Tcp(address.clone()).is_here() {
+                match route.password_env.is_none() || is_loopback(without_brackets(&route.host)) {
                     true => Ok(()),
-                    false => Err(http::in_the_clear(&address)),
+                    false => Err(RouteMistake::InTheClear(address)),
                 }
             }
-            Route::Docker(route) => match Address::parse(&route.host) {
-                Some(Address::Tcp(address)) => listed(&address),
+            Route::Docker(route) => match parse_address(&route.host) {
+                Some(Address::Tcp { host, port, .. }) => listed(&host_and_port(&host, port)),
                 Some(_) => Ok(()),
-                None => Err(format!(
-                    "host {:?} is neither unix:// nor tcp://",
-                    route.host
-                )),
+                None => Err(RouteMistake::NoEngine(route.host.clone())),
             },
             Route::Command(route) if !route.program.is_absolute() => {
-                Err("program must be an absolute path".into())
+                Err(RouteMistake::Relative("program"))
             }
             Route::Command(_) => Ok(()),
         }
@@ -90,67 +87,70 @@ impl Route {
 
 impl Routes {
     /// Reads and checks a file.
-    pub fn read(path: &Path) -> Result<Self, Failure> {
-        let failed = |code, why: String| {
-            Failure::usage(
-                code,
-                format!("{}: {why}", path.display()),
-                "docs/survey.md shows the form of the file",
-            )
-        };
-        let text = read_bounded(path, MOST_BYTES)
-            .map_err(|error| error.to_string())
-            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8".into()))
-            .map_err(|why| failed("routes.unreadable", why))?;
-        Self::parse(&text).map_err(|why| failed("routes.malformed", why))
+    pub fn read(path: &Path) -> Result<Self, RoutesError> {
+        let file = || path.to_owned();
+        let bytes = read_bounded(path, MOST_BYTES).map_err(|source| RoutesError::Unreadable {
+            file: file(),
+            source,
+        })?;
+        let text = String::from_utf8(bytes).map_err(|_| RoutesError::NotText(file()))?;
+        Self::parse(&text).map_err(|mistake| RoutesError::Malformed {
+            file: file(),
+            mistake,
+        })
     }
 
     /// Reads and checks the text of a file.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, Mistake> {
         let routes: Self = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let before = text.get(..start).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-            format!("line {line}, column {column}: {}", error.message())
+            Mistake::Form {
+                line,
+                column,
+                error: Box::new(error),
+            }
         })?;
         routes.check()?;
         Ok(routes)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mistake> {
         if self.schema != SCHEMA {
-            return Err(format!("schema is {:?}, not {SCHEMA:?}", self.schema));
+            return Err(Mistake::Schema {
+                found: self.schema.clone(),
+                wanted: SCHEMA,
+            });
         }
         let word = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
         if self.subject.is_empty() || self.subject.len() > 64 || !self.subject.chars().all(word) {
-            return Err("subject must be a word of A-Z, 0-9 and _, such as C1_DRYRUN".into());
+            return Err(Mistake::Subject);
         }
         if self.scope.is_empty() || self.scope.chars().count() > 100 {
-            return Err("scope must say in a few words what is to be written to".into());
+            return Err(Mistake::Scope);
         }
         if self.needs.is_empty() {
-            return Err("needs is empty: any route would do".into());
+            return Err(Mistake::NoNeeds);
         }
         if self.routes.is_empty() || self.routes.len() > MOST_ROUTES {
-            return Err(format!("there must be between 1 and {MOST_ROUTES} routes"));
+            return Err(Mistake::Count { most: MOST_ROUTES });
         }
         for (place, route) in self.routes.iter().enumerate() {
             let name = route.about().name;
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
             if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
-                return Err(format!(
-                    "route {}: its name must be a plain word",
-                    place + 1
-                ));
+                return Err(Mistake::Name(place + 1));
             }
             let earlier = &self.routes[..place];
             if earlier.iter().any(|other| other.about().name == name) {
-                return Err(format!("route {name:?} stands twice"));
+                return Err(Mistake::Twice(name.to_owned()));
             }
-            route
-                .check(&self.hosts)
-                .map_err(|why| format!("route {name:?}: {why}"))?;
+            route.check(&self.hosts).map_err(|mistake| Mistake::Route {
+                name: name.to_owned(),
+                mistake,
+            })?;
         }
         Ok(())
     }
@@ -163,7 +163,7 @@ mod tests {
     const HEAD: &str = "schema = \"tki-attest/routes/v1\"\nsubject = \"C1_DRYRUN\"\n\
                         scope = \"C1\"\nneeds = [\"ddl\"]\nhosts = [\"127.0.0.1:80\", \"192.0.2.1:80\"]\n";
 
-    fn with(route: &str) -> Result<Routes, String> {
+    fn with(route: &str) -> Result<Routes, Mistake> {
         Routes::parse(&format!("{HEAD}[[route]]\n{route}"))
     }
 
@@ -224,7 +224,7 @@ mod tests {
                 "password",
             ),
         ] {
-            let error = with(route).unwrap_err();
+            let error = with(route).unwrap_err().to_string();
             assert!(error.contains(why), "{route}: {error}");
         }
         let http = |rest: &str| {
@@ -258,12 +258,14 @@ mod tests {
                 "header",
             ),
         ] {
-            let error = http(rest);
+            let error = http(rest).to_string();
             assert!(error.contains(why), "{rest}: {error}");
         }
         let twice = "name = \"a\"\nkind = \"file\"\nfolder = \"/x\"\n";
         let error = with(&format!("{twice}[[route]]\n{twice}")).unwrap_err();
+        let error = error.to_string();
         assert!(error.contains("twice"), "{error}");
-        assert!(Routes::parse("x").unwrap_err().contains("line 1, column"));
+        let error = Routes::parse("x").unwrap_err().to_string();
+        assert!(error.contains("line 1, column"), "{error}");
     }
 }

@@ -4,8 +4,12 @@
 use super::kinds::HttpRoute;
 use super::result::Finding;
 use crate::deadline::Deadline;
-use crate::survey::http::{Address, Request, exchange};
+use crate::engine::api::address::Url;
+use crate::engine::api::dial::Address;
+use crate::survey::http::{Request, exchange};
+use crate::survey::mistake::RouteMistake;
 use crate::survey::told::Told;
+use hyper::http::uri::PathAndQuery;
 
 /// The most bytes of an answer that are kept.
 const MOST: usize = 64 * 1024;
@@ -23,65 +27,76 @@ const SECRET: &[&str] = &[
 ];
 
 /// A URL taken apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Target {
-    /// `host:port`.
-    pub address: String,
+    /// Host and port.
+    pub address: Address,
     /// Path and query.
     pub path: String,
 }
 
 impl Target {
     /// Only `http://host[:port]/path`.
-    pub fn parse(url: &str) -> Result<Self, String> {
+    pub fn parse(url: &str) -> Result<Self, RouteMistake> {
         let Some(rest) = url.strip_prefix("http://") else {
-            return Err(
-                "url must begin with http://; there is no TLS here: put a forwarder that \
-                        speaks it on 127.0.0.1"
-                    .into(),
-            );
+            return Err(RouteMistake::NotHttp);
         };
         let (host, path) = match rest.find(['/', '?']) {
             Some(place) => rest.split_at(place),
             None => (rest, "/"),
         };
         if host.contains('@') {
-            return Err("url must not name a user; use secret_headers".into());
+            return Err(RouteMistake::User);
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]_".contains(c);
-        if host.is_empty() || !host.chars().all(plain) {
-            return Err(format!("url has no host of plain characters: {host:?}"));
+        let found = Url::parse(&format!("http://{host}"));
+        let (
+            Ok(Url::Tcp {
+                host: name, port, ..
+            }),
+            true,
+        ) = (found, host.chars().all(plain))
+        else {
+            return Err(RouteMistake::Host(host.to_owned()));
+        };
+        // A fragment is no part of what a server is asked for.
+        let is_whole = path
+            .parse()
+            .is_ok_and(|target: PathAndQuery| target == path);
+        if !is_whole || !path.starts_with('/') {
+            return Err(RouteMistake::Path);
         }
-        if !path.chars().all(|c| c.is_ascii_graphic()) || !path.starts_with('/') {
-            return Err("the path of url must be plain characters after a /".into());
-        }
-        let (_, port) = host.rsplit_once(':').unwrap_or((host, ""));
-        let has_port = port.parse::<u16>().is_ok();
         Ok(Self {
-            address: match has_port {
-                true => host.to_owned(),
-                false => format!("{host}:80"),
+            address: Address::Tcp {
+                host: name,
+                port: port.unwrap_or(80),
+                tls: None,
             },
             path: path.to_owned(),
         })
+    }
+
+    /// `host:port`, as the file lists it.
+    pub fn listed(&self) -> String {
+        self.address.name()
     }
 }
 
 /// Nothing in a request may change its framing, and no secret may stand in the
 /// file or leave this host in the clear.
-pub fn check(route: &HttpRoute, target: &Target) -> Result<(), String> {
-    if !route.secret_headers.is_empty() && !Address::Tcp(target.address.clone()).is_here() {
-        return Err(in_the_clear(&target.address));
+pub fn check(route: &HttpRoute, target: &Target) -> Result<(), RouteMistake> {
+    if !route.secret_headers.is_empty() && !target.address.is_here() {
+        return Err(RouteMistake::InTheClear(target.listed()));
     }
     let method = &route.method;
     if method.is_empty() || method.len() > 16 || !method.bytes().all(|b| b.is_ascii_uppercase()) {
-        return Err(format!("method {method:?} is none"));
+        return Err(RouteMistake::Method(method.clone()));
     }
     if route.expect.is_empty() {
-        return Err("expect lists no status".into());
+        return Err(RouteMistake::NoExpect);
     }
     if route.body.len() > MOST {
-        return Err(format!("body has more than {MOST} bytes"));
+        return Err(RouteMistake::Body { most: MOST });
     }
     for (name, value) in route.headers.iter().chain(&route.secret_headers) {
         let token = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
@@ -91,7 +106,7 @@ pub fn check(route: &HttpRoute, target: &Target) -> Result<(), String> {
             || framing.contains(&name.to_ascii_lowercase().as_str())
             || value.chars().any(char::is_control)
         {
-            return Err(format!("header {name:?} is none that may be set"));
+            return Err(RouteMistake::Header(name.clone()));
         }
     }
     let open = route.headers.keys().find(|name| {
@@ -99,16 +114,9 @@ pub fn check(route: &HttpRoute, target: &Target) -> Result<(), String> {
         SECRET.contains(&name.as_str())
     });
     match open {
-        Some(name) => Err(format!(
-            "the value of {name} is a secret: name its variable in secret_headers"
-        )),
+        Some(name) => Err(RouteMistake::OpenSecret(name.clone())),
         None => Ok(()),
     }
-}
-
-/// Why a secret is not sent there.
-pub fn in_the_clear(host: &str) -> String {
-    format!("a secret would go to {host} in the clear: put a forwarder on 127.0.0.1")
 }
 
 /// Sends the request, if it only asks or is permitted.
@@ -146,16 +154,10 @@ pub fn probe(
     let request = Request {
         method: &route.method,
         target: &target.path,
-        host: &target.address,
         headers: &headers,
         body: route.body.as_bytes(),
     };
-    match exchange(
-        &Address::Tcp(target.address.clone()),
-        &request,
-        MOST,
-        deadline,
-    ) {
+    match exchange(&target.address, &request, MOST, deadline) {
         Ok(answer) => {
             let status = answer.status;
             let said = Told::from(status.to_string())

@@ -4,13 +4,15 @@
 
 use super::kinds::{Ability, PostgresRoute};
 use super::result::Finding;
-use super::socket::SocketFolder;
-use crate::deadline::{Deadline, Stopped, TICK};
+use super::socket::{SocketError, SocketFolder};
+use crate::deadline::Deadline;
+use crate::engine::api::address::without_brackets;
+use crate::engine::api::dial::resolve;
 use crate::random::random_hex;
-use crate::survey::http::resolve;
 use crate::survey::surface::Answer;
 use crate::survey::told::Told;
 use std::fmt::Write as _;
+use std::io;
 use std::path::Path;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -62,10 +64,9 @@ pub fn probe(
     let outcome = match runtime {
         Err(error) => Err(error.to_string().into()),
         Ok(runtime) => runtime.block_on(async {
-            tokio::select! {
-                outcome = ask(route, password.as_deref(), permitted, &mut asked, deadline) => outcome,
-                stopped = until_stopped(deadline) => Err(stopped.to_string().into()),
-            }
+            let asking = ask(route, password.as_deref(), permitted, &mut asked);
+            let asked = deadline.first(asking).await;
+            asked.unwrap_or_else(|stopped| Err(stopped.to_string().into()))
         }),
     };
     let mut finding = asked.finding;
@@ -78,15 +79,6 @@ pub fn probe(
             finding.call(name, why.clone());
             let proves = "nothing about the role: there was no session, or it was lost";
             finding.denied(Ability::Ddl, proves, why)
-        }
-    }
-}
-
-async fn until_stopped(deadline: &Deadline) -> Stopped {
-    loop {
-        match deadline.left() {
-            Ok(_) => tokio::time::sleep(TICK).await,
-            Err(stopped) => return stopped,
         }
     }
 }
@@ -116,7 +108,6 @@ async fn ask(
     password: Option<&str>,
     permitted: bool,
     asked: &mut Asked,
-    deadline: &Deadline,
 ) -> Result<Seen, Told> {
     let mut config = Config::new();
     config
@@ -126,7 +117,8 @@ async fn ask(
     if let Some(password) = password {
         config.password(password);
     }
-    let (reader, writer) = connect(route, password.is_some(), deadline).await?;
+    let connected = connect(route, password.is_some()).await;
+    let (reader, writer) = connected.map_err(|error| error.to_string())?;
     // However much the server says, no more is heard.
     let stream = tokio::io::join(reader.take(MOST_BYTES), writer);
     let (client, connection) = config
@@ -145,28 +137,39 @@ async fn ask(
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
+/// Why there is no connection to the server.
+#[derive(Debug, thiserror::Error)]
+enum ConnectError {
+    /// Its name has no address.
+    #[error("connect: {0}")]
+    Resolve(#[source] io::Error),
+    /// It does not take the connection.
+    #[error(transparent)]
+    Connection(#[from] io::Error),
+    /// The password would go to the wrong process.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+}
+
 /// A connection to the server, as two halves.
 async fn connect(
     route: &PostgresRoute,
     with_password: bool,
-    deadline: &Deadline,
-) -> Result<(Reader, Writer), String> {
+) -> Result<(Reader, Writer), ConnectError> {
     let port = route.port;
     if route.host.starts_with('/') {
         let socket = SocketFolder::open(Path::new(&route.host))?;
         let stream = UnixStream::connect(socket.path.join(format!(".s.PGSQL.{port}"))).await;
-        let stream = stream.map_err(|error| error.to_string())?;
+        let stream = stream?;
         if with_password {
-            let peer = stream.peer_cred().map_err(|error| error.to_string())?;
-            socket.may_have_a_password(peer.uid())?;
+            socket.may_have_a_password(stream.peer_cred()?.uid())?;
         }
         let (reader, writer) = stream.into_split();
         return Ok((Box::new(reader), Box::new(writer)));
     }
-    let found = resolve(&format!("{}:{port}", route.host), deadline);
-    let found = found.map_err(|error| error.to_string())?;
-    let stream = TcpStream::connect(&found[..]).await;
-    let (reader, writer) = stream.map_err(|error| error.to_string())?.into_split();
+    let found = resolve(without_brackets(&route.host), port).await;
+    let found = found.map_err(ConnectError::Resolve)?;
+    let (reader, writer) = TcpStream::connect(&found[..]).await?.into_split();
     Ok((Box::new(reader), Box::new(writer)))
 }
 

@@ -7,8 +7,9 @@ use super::result::{Finding, Permit, RouteResult};
 use super::{command, docker, file, http, postgres};
 use crate::clock;
 use crate::deadline::Deadline;
-use crate::failure::Failure;
 use crate::image::Image;
+use crate::survey::error::SurveyError;
+use crate::survey::mistake::RoutesError;
 use crate::survey::redact::Redactor;
 use crate::survey::surface::Answer;
 use serde::Serialize;
@@ -51,18 +52,15 @@ pub fn survey(
     permit: &Permit,
     image: &Image,
     deadline: &Deadline,
-) -> Result<RouteSurvey, Failure> {
+) -> Result<RouteSurvey, SurveyError> {
     let form = Routes::read(file)?;
     let known = |name: &&String| form.routes.iter().any(|r| r.about().name == **name);
     if let Some(name) = permit.names.iter().find(|name| !known(name)) {
-        return Err(Failure::usage(
-            "routes.unknown",
-            format!(
-                "--allow-writes {name:?}: {} has no such route",
-                file.display()
-            ),
-            "name a route of the file",
-        ));
+        return Err(RoutesError::Unknown {
+            file: file.to_owned(),
+            name: name.clone(),
+        }
+        .into());
     }
     let mut results: Vec<RouteResult> = std::thread::scope(|scope| {
         let running: Vec<_> = form
@@ -72,14 +70,10 @@ pub fn survey(
             .collect();
         let ended = running.into_iter().map(|thread| thread.join());
         let ended: Result<Vec<_>, _> = ended.collect();
-        ended.map_err(|_| Failure::internal("survey.panic", "a route panicked"))
+        ended.map_err(|_| SurveyError::Panicked("a route"))
     })?;
     if let Some(signal) = deadline.interrupted() {
-        return Err(Failure::blocked(
-            "run.interrupted",
-            format!("interrupted by {signal} during the survey"),
-            "run again",
-        ));
+        return Err(SurveyError::RoutesStopped(signal));
     }
     for (place, result) in results.iter_mut().enumerate() {
         result.id = format!("E{}", place + 1);

@@ -8,11 +8,11 @@
 
 use super::monitors;
 use super::runtimes::{self, State};
-use crate::engine::api::bundle::{Bundle, is_plain};
-use crate::engine::api::groups::{self, Maker};
-use crate::engine::api::ours::told;
 use crate::engine::contract::Leftover;
 use crate::engine::names::{Run, is_id, run_of};
+use crate::engine::recover::bundle::{RuntimeBundle, is_plain};
+use crate::engine::recover::groups::{self, Maker};
+use crate::engine::recover::ours::told;
 use crate::host::held::{Held, value_of};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -69,7 +69,7 @@ fn stray(id: String, bundle: PathBuf, run: Run) -> Stray {
             id,
             run_id: run.id,
             state: "unlisted".into(),
-            deadline: Some(run.nobodys_after),
+            deadline: Some(run.removable_after),
             foreign: None,
         },
         bundle,
@@ -88,7 +88,7 @@ fn run_told(id: &str, bundle: &Path, state: Option<&State>) -> Option<Run> {
         // Podman may have removed it, and not what the runtime keeps.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         _ => {
-            let found = Bundle::at(bundle)?;
+            let found = RuntimeBundle::at(bundle)?;
             Some(told(&found.annotations).filter(|run| run.id == found.run.id)?)
         }
     };
@@ -288,7 +288,7 @@ mod tests {
         let ours = state(run, &bundle);
         let is_ours = |state: Option<&State>| {
             let found = run_told(&id, &bundle, state)?;
-            assert_eq!(found.nobodys_after, 7);
+            assert_eq!(found.removable_after, 7);
             Some(found.id)
         };
         // Nobody has written anything down: the monitor's word is nothing.

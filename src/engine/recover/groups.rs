@@ -5,8 +5,8 @@
 //! So each engine's groups are looked for only where that engine makes them, and nothing
 //! is ended that is neither the prober nor a runtime about to become it.
 
-use crate::engine::api::bundle::is_prober;
 use crate::engine::names::is_id;
+use crate::engine::recover::bundle::is_prober;
 use crate::host::groups::members;
 use crate::host::held::Held;
 use std::fs;

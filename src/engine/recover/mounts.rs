@@ -40,7 +40,7 @@ impl Mount {
     }
 
     /// Seconds since 1970 after which the run that it was made for has ended.
-    pub fn nobodys_after(&self) -> Option<u64> {
+    pub fn removable_after(&self) -> Option<u64> {
         let made = self.point.parent()?.metadata().ok()?.modified().ok()?;
         let made = made.duration_since(UNIX_EPOCH).ok()?.as_secs();
         Some(made + LONGEST_RUN + 1)
@@ -213,7 +213,7 @@ mod tests {
             assert_eq!((found[0].number, found[0].name.as_str()), (47, name));
             assert_eq!((found[0].container(), &found[0].layers), (x, &image));
             assert!(!found[0].is_probers());
-            assert!(found[0].nobodys_after().is_none() == (name == x));
+            assert!(found[0].removable_after().is_none() == (name == x));
         }
         // Paths below the directory, as for images with many layers.
         let overlay = storage

@@ -2,9 +2,9 @@
 //! killed while it starts a container does not know the shim any more, which then
 //! waits for ever.
 
-use crate::engine::api::bundle::Bundle;
-use crate::engine::api::groups::{self, Maker};
 use crate::engine::names::is_id;
+use crate::engine::recover::bundle::RuntimeBundle;
+use crate::engine::recover::groups::{self, Maker};
 use crate::host::held::{Held, value_of};
 use crate::host::process::is_deserted;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub struct Shim {
     folder: PathBuf,
     line: Line,
     /// The container.
-    pub bundle: Bundle,
+    pub bundle: RuntimeBundle,
 }
 
 /// What a shim's command line tells.
@@ -57,7 +57,7 @@ impl Shim {
         if folder.file_name()?.to_str()? != line.container {
             return None;
         }
-        let bundle = Bundle::at(&folder).filter(|bundle| bundle.is_in(storage))?;
+        let bundle = RuntimeBundle::at(&folder).filter(|bundle| bundle.is_in(storage))?;
         Some(Self {
             process,
             folder,
@@ -192,7 +192,7 @@ mod tests {
 
     /// Nothing of another engine is found, and an id that nobody has ends nothing.
     #[test]
-    fn in_a_storage_of_nobodys_there_is_none() {
+    fn another_engines_storage_holds_no_shim_of_ours() {
         let storage = Path::new("/nowhere");
         assert!(ours(storage).is_empty());
         end(&"ab".repeat(32), storage);

@@ -2,11 +2,11 @@
 //! container of anybody's may carry ours: a label says what to look at. A container is
 //! ours if everything that this tool gives one is there and agrees.
 
-use crate::engine::api::bundle::{
-    ARGUMENT, Bound, GUEST, NEIGHBOUR, THREADS, errand, is_prober, run_by_sides,
-};
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use crate::engine::names::{Run, is_id, run_of};
+use crate::engine::recover::bundle::{
+    ARGUMENT, Bound, GUEST, NEIGHBOUR, THREADS, errand, is_prober, run_by_sides,
+};
 use std::collections::BTreeMap;
 
 /// Labels.
@@ -76,10 +76,10 @@ impl ImageDescribed {
 pub fn told(labels: &Labels) -> Option<Run> {
     let id = labels.get(LABEL_RUN)?;
     let run = run_of(&format!("{NAME_PREFIX}{id}")).filter(|run| run.id == *id)?;
-    let nobodys_after = labels.get(LABEL_DEADLINE)?.parse().ok()?;
+    let removable_after = labels.get(LABEL_DEADLINE)?.parse().ok()?;
     let role = labels.get(LABEL_ROLE)?;
     ROLES.contains(&role.as_str()).then_some(Run {
-        nobodys_after,
+        removable_after,
         ..run
     })
 }
@@ -136,7 +136,7 @@ impl Described {
                 Ok(run) => run.id.clone(),
                 Err(_) => self.labels.get(LABEL_RUN).cloned().unwrap_or_default(),
             },
-            deadline: run.as_ref().ok().map(|run| run.nobodys_after),
+            deadline: run.as_ref().ok().map(|run| run.removable_after),
             foreign: run.err(),
             state: self.state,
             id: self.id,
@@ -224,7 +224,7 @@ mod tests {
     fn what_this_tool_makes_is_ours() {
         for control in ["", "-network", "-scout"] {
             let run = ours(control).run().unwrap();
-            assert_eq!((run.id.as_str(), run.nobodys_after), (ID, 7));
+            assert_eq!((run.id.as_str(), run.removable_after), (ID, 7));
             let leftover = ours(control).leftover();
             assert_eq!((leftover.foreign, leftover.deadline), (None, Some(7)));
         }

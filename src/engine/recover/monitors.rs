@@ -79,7 +79,7 @@ impl Monitor {
     }
 
     /// Podman has removed the container: there is nothing left to tidy up.
-    pub fn is_not_needed(&self) {
+    pub fn release(&self) {
         self.idle.store(true, Ordering::SeqCst);
     }
 
@@ -146,7 +146,7 @@ mod tests {
         let soon = || Instant::now() + Duration::from_secs(60);
         monitors.call_off();
         assert!(!podman.has_ended_by(Instant::now()));
-        monitor.is_not_needed();
+        monitor.release();
         assert!(!podman.has_ended_by(Instant::now()));
         monitors.call_off();
         assert!(podman.has_ended_by(soon()));

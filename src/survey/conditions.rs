@@ -9,7 +9,7 @@ use tki_evidence::venue::{APPROVED, VenueRules};
 
 /// What every surface is surveyed with.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct Conditions<'a> {
     /// The image that a container is created from.
     pub image: &'a Image,
     /// What makes a venue implausible.
@@ -23,9 +23,14 @@ pub struct Context<'a> {
 }
 
 /// A claim that is plausible, or why none is.
-pub type Claim = Result<&'static str, String>;
+pub type Claim = Result<&'static str, Implausible>;
 
-impl Context<'_> {
+/// Why no claim is plausible: each contradiction.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub struct Implausible(Vec<String>);
+
+impl Conditions<'_> {
     /// The claim that a run could make here. A CI job claims to be one.
     pub fn claim(&self, facts: &VenueFacts, kernel: &str) -> Claim {
         let against = |claim| self.rules.against(claim, facts, kernel);
@@ -39,7 +44,7 @@ impl Context<'_> {
                 return Ok(claim);
             }
         }
-        Err(against(order[0]).join("; "))
+        Err(Implausible(against(order[0])))
     }
 
     /// Whether evidence may count, for people.
@@ -54,7 +59,7 @@ impl Context<'_> {
     pub fn decide(&self, surface: &mut Surface, usable: Use, claim: &Claim) {
         (surface.decision, surface.decision_note) = match claim {
             Ok(claim) => (Decision::Use, format!("run --venue {claim}")),
-            Err(why) => (Decision::DevelopmentOnly, why.clone()),
+            Err(why) => (Decision::DevelopmentOnly, why.to_string()),
         };
         surface.usable_as = Some(Use {
             venue: claim.as_ref().ok().copied(),

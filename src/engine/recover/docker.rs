@@ -3,16 +3,15 @@
 //! its storage ([`mounts`]). Only what is provably ours and in the storage of this
 //! very engine is looked at.
 
-use super::listed::{self, there};
 use super::mounts::{self, Mount};
 use super::shims;
-use crate::engine::api::bundle::is_prober;
-use crate::engine::api::groups::{self, Maker};
 use crate::engine::contract::Leftover;
+use crate::engine::recover::bundle::is_prober;
+use crate::engine::recover::groups::{self, Maker};
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::{ContainerSummary, DriverData};
-use bollard::query_parameters::ListImagesOptionsBuilder;
+use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,14 +48,14 @@ impl Strays {
         let mut found = Vec::new();
         let mut mounts = Vec::new();
         if !shims.is_empty() || !standing.is_empty() {
-            let listed = listed::all(docker).await?;
+            let listed = all(docker).await?;
             let ids: Vec<String> = listed.iter().filter_map(|one| one.id.clone()).collect();
             let stray = shims::unlisted(shims, &ids);
             found.extend(stray.iter().map(|shim| Leftover {
                 id: shim.id().to_owned(),
                 run_id: shim.bundle.run.id.clone(),
                 state: "unlisted".into(),
-                deadline: Some(shim.bundle.run.nobodys_after),
+                deadline: Some(shim.bundle.run.removable_after),
                 foreign: None,
             }));
             mounts = forgotten(docker, standing, &listed).await?;
@@ -65,7 +64,7 @@ impl Strays {
             id: mount.name.clone(),
             run_id: "unknown".into(),
             state: "only mounted".into(),
-            deadline: mount.nobodys_after(),
+            deadline: mount.removable_after(),
             foreign: None,
         }));
         let storage = Some(storage);
@@ -86,6 +85,23 @@ impl Strays {
             shims::end(id, storage);
             groups::take_away(Maker::Docker, id);
         }
+    }
+}
+
+/// Every container.
+pub async fn all(docker: &Docker) -> Result<Vec<ContainerSummary>, Error> {
+    let options = ListContainersOptionsBuilder::new().all(true).build();
+    docker.list_containers(Some(options)).await
+}
+
+/// The answer, or `None` for "no such object".
+pub fn there<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::DockerResponseServerError {
+            status_code: 404, ..
+        }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -197,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_looked_takes_nothing_away() {
+    fn what_was_never_looked_for_is_not_taken_away() {
         let strays = Strays::default();
         assert!(strays.unmount("ab").is_none());
         strays.end(&"ab".repeat(32));

@@ -16,7 +16,7 @@ pub const LONGEST: u64 = 4 << 20;
 
 /// A container of ours.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Bundle {
+pub struct RuntimeBundle {
     /// Where its file system is mounted.
     pub root: PathBuf,
     /// The run that it belongs to.
@@ -54,7 +54,7 @@ pub struct Bound {
     pub source: Option<PathBuf>,
 }
 
-impl Bundle {
+impl RuntimeBundle {
     /// The container of ours that is described; `None` if it is not one. The prober
     /// is its process, and /in and /out lie together in the directory of a run.
     pub fn read(text: &[u8]) -> Option<Self> {
@@ -199,8 +199,8 @@ mod tests {
         })
     }
 
-    fn read(config: &Value) -> Option<Bundle> {
-        Bundle::read(config.to_string().as_bytes())
+    fn read(config: &Value) -> Option<RuntimeBundle> {
+        RuntimeBundle::read(config.to_string().as_bytes())
     }
 
     #[test]
@@ -249,8 +249,8 @@ mod tests {
         let text = config().to_string();
         let twice = text.replacen('{', r#"{"root":{"path":"/srv"},"#, 1);
         for text in [twice.as_str(), &text[..text.len() - 1], "", "[]", "null"] {
-            assert_eq!(Bundle::read(text.as_bytes()), None, "{text}");
+            assert_eq!(RuntimeBundle::read(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(Bundle::read(b"\xff"), None);
+        assert_eq!(RuntimeBundle::read(b"\xff"), None);
     }
 }

@@ -2,8 +2,8 @@
 //! forgotten. They are asked by their own commands, and only programs that this
 //! process finds itself are executed.
 
-use crate::engine::api::bundle::{Bound, LONGEST, is_unreachable, run_by_sides};
 use crate::engine::names::{Run, is_id};
+use crate::engine::recover::bundle::{Bound, LONGEST, is_unreachable, run_by_sides};
 use crate::files::read_beside;
 use crate::host::process::{find_program, told_by};
 use serde::Deserialize;
