@@ -1,12 +1,14 @@
 //! What the verifier's answers are to this tool. [`tki_verify`] decides; a decision becomes an
 //! exit code here, and an error a [`Failure`]. [`brought`] reads what a verifier brings along,
-//! [`own`] is the verification of what this tool is about to write.
+//! [`own`] is the verification of what this tool is about to write, [`error`] what is wrong with
+//! either.
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use tki_verify::disk::BundleError;
 
 pub mod brought;
+pub mod error;
 pub mod own;
 
 pub use tki_verify::{

@@ -19,6 +19,12 @@ pub enum AttestError {
     /// The engine fails.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The thread that connects panicked.
+    #[error("connecting panicked")]
+    ConnectingPanicked,
+    /// There is no engine that has an address.
+    #[error("no engine was asked")]
+    NotAsked,
     /// A container does not come to its end.
     #[error(transparent)]
     Launch(LaunchError),
@@ -182,6 +188,8 @@ impl From<AttestError> for Failure {
         let what = error.to_string();
         match error {
             AttestError::Engine(error) => error.into(),
+            AttestError::ConnectingPanicked => Failure::internal("engine.connect", what),
+            AttestError::NotAsked => Failure::internal("engines.none", what),
             AttestError::Launch(error) => error.into(),
             AttestError::Host(error) => error.into(),
             AttestError::Random(error) => error.into(),

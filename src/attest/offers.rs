@@ -1,5 +1,6 @@
 //! What an engine offers, and what it would give up.
 
+use crate::attest::error::AttestError;
 use crate::attest::events::{Event, Listener};
 use crate::attest::memory::{self, Memory};
 use crate::attest::run::{Plan, attest};
@@ -93,7 +94,7 @@ impl Looking {
                 Ok(offer) => return Ok(offer),
             }
         }
-        Err(first.unwrap_or_else(|| Failure::internal("engines.none", "no engine was asked")))
+        Err(first.unwrap_or_else(|| AttestError::NotAsked.into()))
     }
 
     fn describe(

@@ -3,6 +3,7 @@
 
 use crate::attest::answer;
 use crate::attest::bundle::{self, Written};
+use crate::attest::error::AttestError;
 use crate::attest::events::{Event, Listener, Stage};
 use crate::attest::memory::Memory;
 use crate::attest::run::{Plan, attest};
@@ -120,7 +121,9 @@ pub fn on_one(order: &Order, sought: &Sought, events: &mut dyn Listener) -> RunR
     // What was started for the run ends while its evidence is written.
     let written = std::thread::scope(|scope| {
         scope.spawn(|| drop(connector));
-        bundle.write(&order.out, sign, self_verify)
+        bundle.write(&order.out, sign, |bytes, folder| {
+            Ok(self_verify(bytes, folder)?)
+        })
     });
     Ok(Attested {
         written: written?,
@@ -150,8 +153,7 @@ fn prepare(
         (janitor, image, agreeing.join())
     });
     let image = image?;
-    let engine =
-        reached.map_err(|_| Failure::internal("engine.connect", "connecting panicked"))??;
+    let engine = reached.map_err(|_| AttestError::ConnectingPanicked)??;
     Ok((janitor?, image, engine))
 }
 

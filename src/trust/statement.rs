@@ -1,9 +1,9 @@
 //! A verifier's own signed statement on what a verification came to.
 
 use crate::clock::{self, rfc3339};
-use crate::failure::Failure;
 use crate::trust::agent::PATIENCE;
 use crate::trust::dsse::Envelope;
+use crate::trust::error::TrustError;
 use crate::trust::keys::Key;
 use crate::verify::{Decision, Verification};
 use std::path::Path;
@@ -18,7 +18,7 @@ pub fn signed(
     path: &Path,
     bytes: &[u8],
     verification: &Verification,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, TrustError> {
     let name = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
@@ -44,8 +44,7 @@ pub fn signed(
         &rfc3339(clock::now()),
         properties(verification),
     );
-    let payload = serde_json::to_vec(&statement)
-        .map_err(|error| Failure::internal("statement", error.to_string()))?;
+    let payload = serde_json::to_vec(&statement).map_err(TrustError::Statement)?;
     let mut envelope = Envelope {
         payload,
         payload_type: PAYLOAD_TYPE.into(),

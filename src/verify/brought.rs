@@ -1,10 +1,10 @@
 //! What a verifier brings along, read from the files that hold it.
 
 use crate::clock;
-use crate::failure::Failure;
 use crate::files::read_bounded;
 use crate::image::{built_in, read_identity};
 use crate::sandbox::seccomp::Seccomp;
+use crate::verify::error::{BroughtError, Input};
 use crate::verify::inputs::Clock;
 use crate::verify::{ImageDigests, Known};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub fn now() -> Clock {
 }
 
 /// Digests that this tool itself vouches for.
-pub fn known() -> Result<Known, Failure> {
+pub fn known() -> Result<Known, BroughtError> {
     let own = built_in::image()?;
     let mut known = Known {
         image: Some(ImageDigests {
@@ -43,13 +43,13 @@ pub fn known() -> Result<Known, Failure> {
 }
 
 /// The SHA-256 of a seccomp profile's file.
-pub fn seccomp_sha256(path: &Path) -> Result<String, Failure> {
-    let bytes = read(path, "seccomp.unreadable", MAX_INPUT)?;
+pub fn seccomp_sha256(path: &Path) -> Result<String, BroughtError> {
+    let bytes = read(path, Input::Seccomp, MAX_INPUT)?;
     Ok(sha256_hex(&bytes))
 }
 
 /// The digests of an image in an OCI layout.
-pub fn image(layout: &Path) -> Result<ImageDigests, Failure> {
+pub fn image(layout: &Path) -> Result<ImageDigests, BroughtError> {
     let found = read_identity(layout)?;
     Ok(ImageDigests {
         manifest_digest: found.manifest_digest,
@@ -58,81 +58,64 @@ pub fn image(layout: &Path) -> Result<ImageDigests, Failure> {
     })
 }
 
-fn read(path: &Path, code: &'static str, most: u64) -> Result<Vec<u8>, Failure> {
-    read_bounded(path, most).map_err(|error| {
-        Failure::usage(
-            code,
-            format!("{}: {error}", path.display()),
-            "give a file that can be read",
-        )
+fn read(path: &Path, input: Input, most: u64) -> Result<Vec<u8>, BroughtError> {
+    read_bounded(path, most).map_err(|error| BroughtError::Unreadable {
+        input,
+        path: path.to_owned(),
+        error,
     })
 }
 
 /// A matrix and the SHA-256 of its file.
-pub fn matrix(path: &Path) -> Result<(Matrix, String), Failure> {
-    let bytes = read(path, "matrix.unreadable", MAX_INPUT)?;
-    let matrix = Matrix::parse(&bytes).map_err(|error| {
-        Failure::usage(
-            "matrix.malformed",
-            format!("{}: {error}", path.display()),
-            "evidence-schema/matrix.v1.schema.json describes the form",
-        )
+pub fn matrix(path: &Path) -> Result<(Matrix, String), BroughtError> {
+    let bytes = read(path, Input::Matrix, MAX_INPUT)?;
+    let matrix = Matrix::parse(&bytes).map_err(|error| BroughtError::Matrix {
+        path: path.to_owned(),
+        error,
     })?;
     Ok((matrix, sha256_hex(&bytes)))
 }
 
 /// A request and the SHA-256 of its file.
-pub fn request(path: &Path) -> Result<(Request, String), Failure> {
-    let bytes = read(path, "request.unreadable", MAX_INPUT)?;
-    Request::parse(&bytes).map_err(|error| {
-        Failure::usage(
-            "request.malformed",
-            format!("{}: {error}", path.display()),
-            "give the file as `tki-attest request` wrote it",
-        )
+pub fn request(path: &Path) -> Result<(Request, String), BroughtError> {
+    let bytes = read(path, Input::Request, MAX_INPUT)?;
+    Request::parse(&bytes).map_err(|error| BroughtError::Request {
+        path: path.to_owned(),
+        error,
     })
 }
 
 /// Who may sign, and the SHA-256 of the list's file.
-pub fn signers(path: &Path) -> Result<(AllowedSigners, String), Failure> {
-    let bytes = read(path, "signers.unreadable", MAX_LIST)?;
-    let list = AllowedSigners::parse(&bytes).map_err(|error| {
-        Failure::usage(
-            "signers.malformed",
-            format!("{}: {error}", path.display()),
-            "write lines as in ssh-keygen(1), ALLOWED SIGNERS: principal, options, ssh-ed25519 key",
-        )
+pub fn signers(path: &Path) -> Result<(AllowedSigners, String), BroughtError> {
+    let bytes = read(path, Input::Signers, MAX_LIST)?;
+    let list = AllowedSigners::parse(&bytes).map_err(|error| BroughtError::Signers {
+        path: path.to_owned(),
+        error,
     })?;
     Ok((list, sha256_hex(&bytes)))
 }
 
 /// A policy and the SHA-256 of its file. One that asks for less than the built-in bar is
 /// refused unless that is allowed.
-pub fn policy(path: &Path, allow_weaker: bool) -> Result<(Policy, String), Failure> {
-    let bytes = read(path, "policy.unreadable", MAX_INPUT)?;
-    let malformed = |why: String| {
-        Failure::usage(
-            "policy.malformed",
-            format!("{}: {why}", path.display()),
-            "docs/policy.md explains every field",
-        )
+pub fn policy(path: &Path, allow_weaker: bool) -> Result<(Policy, String), BroughtError> {
+    let bytes = read(path, Input::Policy, MAX_INPUT)?;
+    let path = path.to_owned();
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        return Err(BroughtError::BinaryPolicy { path });
     };
-    let text = std::str::from_utf8(&bytes).map_err(|_| malformed("it is not text".into()))?;
-    let policy: Policy = toml::from_str(text).map_err(|error| malformed(error.to_string()))?;
-    policy
-        .check()
-        .map_err(|error| malformed(error.to_string()))?;
+    let policy: Policy = match toml::from_str(text) {
+        Ok(policy) => policy,
+        Err(error) => {
+            let error = Box::new(error);
+            return Err(BroughtError::PolicyForm { path, error });
+        }
+    };
+    if let Err(error) = policy.check() {
+        return Err(BroughtError::Policy { path, error });
+    }
     let weaknesses = policy.weaknesses();
     if !weaknesses.is_empty() && !allow_weaker {
-        return Err(Failure::usage(
-            "policy.weaker",
-            format!(
-                "{}: it asks for less than the built-in bar: {}",
-                path.display(),
-                weaknesses.join("; ")
-            ),
-            "take that out, or say --allow-weaker; the decision will repeat it",
-        ));
+        return Err(BroughtError::Weaker { path, weaknesses });
     }
     Ok((policy, sha256_hex(&bytes)))
 }

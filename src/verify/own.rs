@@ -1,13 +1,13 @@
 //! This tool's own verification of new evidence, before it has a name.
 
-use crate::failure::Failure;
 use crate::verify::artifacts::Source;
+use crate::verify::error::OwnError;
 use crate::verify::pipeline::{contradiction, false_attestation};
 use crate::verify::{Bundle, Inputs, Step, StepCode, brought, verify};
 use std::path::Path;
 
 /// Evidence that our own verifier calls false is never written.
-pub fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
+pub fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), OwnError> {
     let inputs = Inputs {
         clock: brought::now(),
         ..Inputs::default()
@@ -19,14 +19,7 @@ pub fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
         artifacts: Source::Folder(folder.to_owned()),
     };
     let verification = verify(&bundle, &inputs)?;
-    let contradicted = |step: &Step| {
-        Err(Failure::blocked(
-            "run.contradicted",
-            format!("{}: {}", step.code, step.got),
-            "the engine, the prober or the kernel contradicts this run: use an engine and an \
-             image that you trust, then run again",
-        ))
-    };
+    let contradicted = |step: &Step| Err(OwnError::Contradicted(Box::new(step.clone())));
     // A leak is a true finding; a stamp or a verdict that does not follow is
     // our own mistake.
     match contradiction(&verification) {
@@ -39,12 +32,6 @@ pub fn self_verify(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
         Some(step) if [StepCode::Container, StepCode::Transcript].contains(&step.code) => {
             contradicted(step)
         }
-        Some(step) => Err(Failure::internal(
-            "run.self-verify",
-            format!(
-                "{}: expected {}, got {}",
-                step.code, step.expected, step.got
-            ),
-        )),
+        Some(step) => Err(OwnError::Mistaken(Box::new(step.clone()))),
     }
 }
