@@ -22,6 +22,7 @@ pub mod failure;
 pub mod files;
 pub mod host;
 pub mod image;
+pub mod inspect;
 pub mod launch;
 pub mod packet;
 pub mod random;
