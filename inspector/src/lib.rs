@@ -11,13 +11,14 @@
 //! whole, lets nothing go on, and no program of the workspace takes it as an input.
 //!
 //! [`caps`] says how much a packet may hold, and [`wire`] what launcher and inspector say to
-//! each other.
+//! each other. [`matrix`] is the table of the acceptance tests.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 
 extern crate alloc;
 
 pub mod caps;
 pub mod ids;
+pub mod matrix;
 pub mod packet;
 pub mod path;
 pub mod report;
