@@ -17,7 +17,7 @@
 //! the report, and [`write`] the files. [`inspect`] is that order.
 //!
 //! [`caps`] says how much a packet may hold, and [`wire`] what launcher and inspector say to
-//! each other.
+//! each other. [`matrix`] is the table of the acceptance tests.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 
 extern crate alloc;
@@ -33,6 +33,7 @@ pub mod guard;
 pub mod ids;
 pub mod inspect;
 pub mod markdown;
+pub mod matrix;
 pub mod packet;
 pub mod path;
 pub mod places;
