@@ -123,19 +123,30 @@ pub enum InspectError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAttested {
     /// It is disproved.
-    #[error("the evidence before the inspection is false: {}: {}", .0.code, printable(&.0.got, 300))]
-    False(Box<Step>),
+    #[error("{}: the sandbox is disproved: {}: {}", .bundle.display(), .step.code, printable(&.step.got, 300))]
+    False {
+        /// The bundle.
+        bundle: PathBuf,
+        /// The step that finds it.
+        step: Box<Step>,
+    },
     /// It is not proven.
     #[error(
-        "the sandbox is not accepted: {}: expected {}, got {}",
-        .0.code,
-        printable(&.0.expected, 200),
-        printable(&.0.got, 300)
+        "{}: the sandbox is not accepted: {}: expected {}, got {}",
+        .bundle.display(),
+        .step.code,
+        printable(&.step.expected, 200),
+        printable(&.step.got, 300)
     )]
-    Blocked(Box<Step>),
-    /// Another version wrote it, or it is not what was signed.
-    #[error("the evidence was not read: another version of tki-attest wrote it")]
-    Unread,
+    Blocked {
+        /// The bundle.
+        bundle: PathBuf,
+        /// The step that finds it.
+        step: Box<Step>,
+    },
+    /// Another version wrote it.
+    #[error("{}: the sandbox is not accepted: another version of tki-attest wrote this", .0.display())]
+    Unread(PathBuf),
     /// It is of another venue.
     #[error("the evidence is of venue {}, and {claimed} is claimed", printable(.attested, 40))]
     Venue {
@@ -231,7 +242,7 @@ impl From<PacketError> for Failure {
             ),
             PacketError::None(_) => Self::usage("packet.unreadable", what, FORM),
             PacketError::Form { error, .. } => Self::usage(error.code(), what, FORM),
-            PacketError::TooMuch(_) => Self::usage(
+            PacketError::TooMuch(_) | PacketError::Memory { .. } => Self::usage(
                 "packet.too-large",
                 what,
                 "make packets of its parts, or name excerpts in place of whole files",
@@ -250,7 +261,7 @@ impl From<NotAttested> for Failure {
         const AGAIN: &str = "leave out --evidence: then it is made on the spot";
         let what = error.to_string();
         match error {
-            NotAttested::False(step) => Self::new(
+            NotAttested::False { step, .. } => Self::new(
                 crate::exit::Exit::Disproved,
                 "inspect.evidence-false",
                 what,
@@ -262,12 +273,10 @@ impl From<NotAttested> for Failure {
                     )
                 ),
             ),
-            NotAttested::Blocked(step) => Self::blocked(
-                "inspect.not-accepted",
-                what,
-                format!("{}; or {AGAIN}", or_else(&step.next, "run again")),
-            ),
-            NotAttested::Unread => Self::blocked("inspect.not-accepted", what, AGAIN),
+            NotAttested::Blocked { step, .. } => {
+                Self::blocked("inspect.not-accepted", what, or_else(&step.next, AGAIN))
+            }
+            NotAttested::Unread(_) => Self::blocked("inspect.not-accepted", what, AGAIN),
             NotAttested::Venue { .. } => Self::blocked(
                 "inspect.other-venue",
                 what,

@@ -53,8 +53,10 @@ impl Attested {
         let is_named = chosen.as_deref() == Some(demand.seccomp);
         inputs.seccomp_sha256 = chosen.filter(|_| is_named);
         let verification = pipeline::conclude(&opened, &bundle.artifacts, &inputs);
-        judge(&verification, demand.dev)?;
-        let says = opened.evidence.ok_or(NotAttested::Unread)?;
+        judge(path, &verification, demand.dev)?;
+        let says = opened
+            .evidence
+            .ok_or_else(|| NotAttested::Unread(path.to_owned()))?;
         if says.venue != demand.venue {
             return Err(NotAttested::Venue {
                 attested: says.venue,
@@ -86,13 +88,14 @@ impl Attested {
 
 /// What is false is refused always; what is only not proven, unless this is for development, and
 /// then what is too old all the same.
-fn judge(verification: &Verification, dev: bool) -> Result<(), NotAttested> {
+fn judge(path: &Path, verification: &Verification, dev: bool) -> Result<(), NotAttested> {
     let first = |holds: &dyn Fn(&Step) -> bool| {
         let found = verification.steps.iter().find(|step| holds(step));
         found.map(|step| Box::new(step.clone()))
     };
+    let bundle = path.to_owned();
     if let Some(step) = first(&|step| step.outcome == Outcome::False) {
-        return Err(NotAttested::False(step));
+        return Err(NotAttested::False { bundle, step });
     }
     let open = if dev {
         match first(&|step| step.code == StepCode::Age) {
@@ -107,7 +110,10 @@ fn judge(verification: &Verification, dev: bool) -> Result<(), NotAttested> {
         };
         first(&|step| step.outcome == Outcome::Blocked).or_else(|| first(&unchecked))
     };
-    Err(open.map_or(NotAttested::Unread, NotAttested::Blocked))
+    Err(match open {
+        Some(step) => NotAttested::Blocked { bundle, step },
+        None => NotAttested::Unread(bundle),
+    })
 }
 
 #[cfg(test)]
@@ -169,7 +175,8 @@ mod tests {
             (&[(Venue, Blocked), (Stamp, False)], false, false),
         ] {
             let verification = verification(but);
-            let [earnest, dev] = [false, true].map(|dev| judge(&verification, dev).is_ok());
+            let judge = |dev| judge(Path::new("x"), &verification, dev).is_ok();
+            let [earnest, dev] = [false, true].map(judge);
             assert_eq!((earnest, dev), (in_earnest, for_dev), "{but:?}");
         }
     }

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tki_evidence::stamp::sha256_hex;
+use tki_inspector::caps::{self, Need, RESERVED};
 use tki_inspector::packet::{self, FILE, Item};
 
 /// The most bytes of all items together: on an engine without a daemon they come to lie in this
@@ -66,6 +67,18 @@ impl Packet {
         })
     }
 
+    /// What it takes, which no sandbox may have to give beyond what the inspector can use.
+    pub fn need(&self) -> Result<Need, PacketError> {
+        let need = caps::need(&self.says, self.bytes.len() as u64);
+        match need.memory_bytes <= RESERVED {
+            true => Ok(need),
+            false => Err(PacketError::Memory {
+                path: self.folder.path().to_owned(),
+                need: need.memory_bytes,
+            }),
+        }
+    }
+
     /// The same directory, for somebody who opens items later.
     pub fn folder(&self) -> Arc<Folder> {
         Arc::clone(&self.folder)
@@ -97,6 +110,17 @@ pub enum PacketError {
     /// Its items are too large together.
     #[error("{}: its items have more than {MOST_BYTES} bytes together", .0.display())]
     TooMuch(PathBuf),
+    /// It takes more memory than the inspector ever uses.
+    #[error(
+        "{}: it takes up to {need} bytes of memory, and the inspector uses {RESERVED} at the most",
+        .path.display()
+    )]
+    Memory {
+        /// The directory.
+        path: PathBuf,
+        /// What it takes.
+        need: u64,
+    },
     /// An item is not there as the packet says.
     #[error("items[{number}]: {}: {why}", .path.display())]
     Item {

@@ -123,6 +123,24 @@ fn each_fault_names_its_place() {
     assert!(refused(Path::new("/nowhere/at/all")).contains("/nowhere/at/all"));
 }
 
+#[test]
+fn a_packet_that_the_inspector_could_not_hold_is_refused_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = vec![b'x'; 40 << 20];
+    let mut packet = small();
+    packet["items"][0] = item("a", "a.txt", &large);
+    written(folder.path(), &packet);
+    fs::write(folder.path().join("a.txt"), &large).unwrap();
+    let needed = |folder: &Path| Packet::open(folder).unwrap().need();
+    // A claim rests on it, and it is verified as a bundle.
+    assert!(needed(folder.path()).unwrap().memory_bytes > 6 * (40 << 20));
+    packet["items"][0]["document_type"] = json!("evidence-bundle");
+    written(folder.path(), &packet);
+    fs::write(folder.path().join("a.txt"), &large).unwrap();
+    let said = needed(folder.path()).unwrap_err().to_string();
+    assert!(said.contains("536870912 at the most"), "{said}");
+}
+
 /// Nobody has to make the files to be told so.
 #[test]
 fn a_packet_that_no_memory_would_hold_is_refused_by_what_it_says() {

@@ -33,7 +33,7 @@ fn shown(differences: &[Difference]) -> String {
             "" => "nothing".to_owned(),
             text => printable(text, 100),
         });
-        format!("{} was {attested} and is {now}", one.what)
+        format!("{}: {attested} then, {now} now", one.what)
     });
     lines.collect::<Vec<String>>().join("; ")
 }
@@ -153,17 +153,17 @@ mod tests {
         type Change = fn(&mut VenueFacts, &mut Runtime);
         let changes: [(Change, &str); 9] = [
             (|f, _| f.machine_id_hmac = "cd".into(), "the machine"),
-            (|f, _| f.boot_id = "1".into(), "the boot was 0000 and is 1"),
-            (|f, _| f.boot_id.clear(), "the boot was 0000 and is nothing"),
+            (|f, _| f.boot_id = "1".into(), "the boot: 0000 then, 1 now"),
+            (|f, _| f.boot_id.clear(), "the boot: 0000 then, nothing now"),
             (|f, _| f.host_name = "other".into(), "its host's name"),
             (|f, _| f.engine_at = "tcp://x".into(), "the engine's place"),
-            (|_, r| r.engine = "podman".into(), "the engine was"),
+            (|_, r| r.engine = "podman".into(), "the engine: docker then"),
             (
                 |_, r| r.engine_version = "27".into(),
                 "the engine's version",
             ),
             (|_, r| r.kernel = "6.2".into(), "its kernel"),
-            (|_, r| r.rootless = true, "the engine runs was as root"),
+            (|_, r| r.rootless = true, "the engine runs: as root then"),
         ];
         for (change, wanted) in changes {
             let (mut facts, mut runtime) = (facts(), runtime());

@@ -2,9 +2,10 @@
 
 use crate::sandbox::limit::Limit;
 use crate::sandbox::profile::Limits;
+use tki_evidence::controller::Controller;
 use tki_evidence::evidence::Sandbox;
 use tki_evidence::settings::{ADDRESS_SPACE, Memory, Settings, memory_of};
-use tki_inspector::caps::Need;
+use tki_inspector::caps::{Need, RESERVED};
 
 /// The unit of memory on every machine that this tool knows.
 const PAGE: u64 = 4096;
@@ -45,6 +46,18 @@ impl TooSmall {
             self.memory.max(self.room.memory_bytes.min(i64::MAX as u64)),
             self.out.max(self.room.out.bytes)
         )
+    }
+}
+
+/// What the packet takes on an engine that cannot set these limits. Where the address space stands
+/// in for memory, what the inspector reserves counts, whether it touches it or not.
+pub fn on(need: Need, lacks: &[Controller]) -> Need {
+    match lacks.contains(&Controller::Memory) {
+        true => Need {
+            memory_bytes: need.memory_bytes.max(RESERVED),
+            ..need
+        },
+        false => need,
     }
 }
 
@@ -130,7 +143,6 @@ mod tests {
     use crate::sandbox::profile::Profile;
     use crate::sandbox::seccomp::Seccomp;
     use crate::sandbox::settings::{do_without, settings};
-    use tki_evidence::controller::Controller;
     use tki_evidence::evidence::{GateReport, OutBacking};
     use tki_evidence::settings::{Bind, memory};
 
@@ -159,6 +171,9 @@ mod tests {
         );
         assert!(refused.next().contains("memory_bytes = 104857600"));
         assert!(enlarged(own, &chosen, need(24 << 20, 9 << 20)).is_ok());
+        let lacks = [Controller::Cpu, Controller::Memory];
+        assert_eq!(on(need(1, 1), &lacks), need(RESERVED, 1));
+        assert_eq!(on(need(1, 1), &lacks[..1]), need(1, 1));
     }
 
     #[test]

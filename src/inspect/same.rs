@@ -83,7 +83,7 @@ pub fn same_backing(attested: &OutBacking, launched: &OutBacking) -> bool {
 pub fn shown(different: &[Deviation]) -> String {
     let lines = different.iter().map(|one| {
         let [attested, launched] = [&one.declared, &one.configured];
-        format!("{} was {attested} and is {launched}", one.setting)
+        format!("{}: {attested} then, {launched} now", one.setting)
     });
     lines.collect::<Vec<String>>().join("; ")
 }

@@ -27,7 +27,6 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tki_evidence::evidence::VenueFacts;
 use tki_evidence::stamp::sha256_hex;
-use tki_inspector::caps;
 use tki_inspector::report::Report;
 use tki_inspector::wire;
 
@@ -92,9 +91,6 @@ pub fn inspect(
     connector.settle()?;
     events.hear(Event::Begins(Stage::Engine));
     let found = Found::look(&connector, deadline, &image)?;
-    for note in &found.facts.notes {
-        events.hear(Event::Note(note));
-    }
     let kernel = &found.facts.runtime.kernel;
     venue::check(
         order.run.venue,
@@ -108,9 +104,16 @@ pub fn inspect(
     };
     events.hear(Event::Begins(Stage::Packet));
     let packet = Packet::open(&order.packet).map_err(InspectError::from)?;
-    let need = caps::need(&packet.says, packet.bytes.len() as u64);
+    let need = packet.need().map_err(InspectError::from)?;
+    let need = room::on(need, &found.facts.lacks);
     let (mut found, attested) = match given {
-        Some(attested) => (found, attested),
+        Some(attested) => {
+            // A run tells them by itself.
+            for note in &found.facts.notes {
+                events.hear(Event::Note(note));
+            }
+            (found, attested)
+        }
         None => {
             drop(found);
             let limits = &mut order.run.profile.limits;
