@@ -21,6 +21,8 @@ mod gvisor;
 mod harmless;
 /// The image against skopeo, umoci, BuildKit, docker load and the OCI schemas.
 mod image;
+/// Inspections of packets on every engine, and what keeps one from beginning.
+mod inspect;
 /// What is left behind when a run is interrupted, killed or abandoned.
 mod leftovers;
 /// Engines without a daemon: embedded and bubblewrap.

@@ -332,25 +332,34 @@ fn a_file_may_be_empty_and_no_piece_may() {
 fn a_report_is_about_this_packet_and_follows_from_itself() {
     type Change = fn(&mut Value);
     let changes: [(Change, &str); 17] = [
-        (|r| r["schema"] = json!("tki-attest/evidence/v1"), "schema"),
-        (|r| r["is_not"] = json!([]), "is_not"),
+        (
+            |r| r["schema"] = json!("tki-attest/evidence/v1"),
+            "its schema",
+        ),
+        (|r| r["is_not"] = json!([]), "what it is not"),
         (
             |r| r["packet"]["sha256"] = json!("00".repeat(32)),
-            "packet.sha256",
+            "the digest of the packet",
         ),
-        (|r| r["packet"]["id"] = json!("other"), "packet"),
+        (|r| r["packet"]["id"] = json!("other"), "the packet"),
         (
             |r| r["packet"]["as_of"] = json!("2027-01-01T00:00:00Z"),
-            "packet",
+            "the packet",
         ),
-        (|r| r["packet"]["items"] = json!(3), "packet.items"),
-        (|r| r["packet"]["claims"] = json!(0), "packet.claims"),
-        (|r| r["rules_sha256"] = json!("00"), "rules_sha256"),
-        (|r| r["statuses_sha256"] = json!("00"), "statuses_sha256"),
-        (|r| r["brought"] = json!([]), "brought"),
+        (|r| r["packet"]["items"] = json!(3), "the number of items"),
+        (|r| r["packet"]["claims"] = json!(0), "the number of claims"),
+        (
+            |r| r["rules_sha256"] = json!("00"),
+            "the digest of the rules",
+        ),
+        (
+            |r| r["statuses_sha256"] = json!("00"),
+            "the digest of the statuses",
+        ),
+        (|r| r["brought"] = json!([]), "what was brought"),
         (
             |r| r["brought"][0]["sha256"] = json!("00".repeat(32)),
-            "brought",
+            "what was brought",
         ),
         (|r| r["claims"] = json!([]), "claims"),
         (|r| r["claims"][0]["text"] = json!("It says two."), "claims"),
