@@ -1,8 +1,9 @@
 //! The inspector's program: the layer-2 guard. It depends on nothing, has no code of anything and
 //! makes no system call that is not listed here; outside its sandbox it opens nothing.
 
+use crate::common::by_hand::ByHand;
 use crate::common::inside::{copy_sources, depends_only_on, holds_only, system_calls, unstripped};
-use crate::common::{need, root, run};
+use crate::common::{attest, evidence_in, need, root, run, whole_engine};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -240,5 +241,42 @@ fn it_never_ends_as_if_all_were_well() {
         let said = run(Command::new(&path).args(arguments));
         assert!([2, 3].contains(&said.status), "{arguments:?}: {said:?}");
         assert_eq!(said.stdout, "", "{said:?}");
+    }
+}
+
+/// Newer kernels let `uretprobe` and `uprobe` past every filter, and end by SIGILL a process that
+/// makes one of them from anywhere but their own trampoline.
+const PAST_FILTERS: [u32; 2] = [335, 336];
+
+/// The prober loads the inspector's own filter in a child for each call, and makes it there.
+#[test]
+fn its_lock_ends_whatever_it_does_not_need() {
+    let _engine = whole_engine();
+    let out = tempfile::tempdir().unwrap();
+    attest(out.path(), &["--venue", "dev", "-q"]);
+    let by_hand = ByHand::new(&evidence_in(out.path()));
+    let said = need("docker.io", by_hand.errand("narrow").stdin(Stdio::null()));
+    said.succeeded();
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert_eq!(lines.len(), 481, "{said:?}");
+    const SIGSYS: u32 = 31;
+    const EPERM: u32 = 1;
+    const EXIT_GROUP: u32 = 231;
+    for (number, line) in (0..).zip(lines) {
+        let is_listed = |list: &[(u32, &str)]| list.iter().any(|(own, _)| *own == number);
+        let (_, ended) = line.split_once(' ').unwrap();
+        if is_listed(narrow::DENIED) {
+            assert_eq!(ended, format!("exit {EPERM}"), "{line}");
+        } else if number == EXIT_GROUP {
+            assert_eq!(ended, "exit 255", "{line}");
+        } else if is_listed(narrow::ALLOWED) {
+            // The kernel looked at the arguments.
+            let status: u32 = ended.strip_prefix("exit ").unwrap().parse().unwrap();
+            assert!((2..=133).contains(&status), "{line}");
+        } else if PAST_FILTERS.contains(&number) && ended == "signal 4" {
+            // The kernel ended the process before any filter was asked.
+        } else {
+            assert_eq!(ended, format!("signal {SIGSYS}"), "{line}");
+        }
     }
 }
