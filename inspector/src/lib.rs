@@ -20,6 +20,7 @@ pub mod caps;
 pub mod ids;
 pub mod packet;
 pub mod path;
+pub mod quote;
 pub mod report;
 pub mod rules;
 pub mod status;
