@@ -23,6 +23,8 @@ pub mod path;
 pub mod quote;
 pub mod report;
 pub mod rules;
+#[cfg(feature = "std")]
+pub mod schema;
 pub mod status;
 pub mod wire;
 pub mod words;

@@ -152,7 +152,13 @@ fn text(folder: &Path, seen: &[Seen], left_out: &[String]) -> String {
         .replace("{id}", &id_of(name.unwrap_or("packet"), &mut ids));
     ids.clear();
     for seen in seen {
-        let id = quoted(&id_of(&seen.path, &mut ids));
+        // The ids of a bundle's parts begin with that of the bundle.
+        let like = if seen.is_evidence {
+            "bundle"
+        } else {
+            &seen.path
+        };
+        let id = quoted(&id_of(like, &mut ids));
         let (path, time) = (quoted(&seen.path), rfc3339(seen.changed));
         text += &match seen.is_evidence {
             true => format!(
