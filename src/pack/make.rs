@@ -76,7 +76,7 @@ pub fn pack(order: &Order) -> Result<Packed, PackError> {
         source,
     })?;
     let path = order.claims.clone().unwrap_or_else(|| folder.join(FILE));
-    let text = read_claims(&path)?;
+    let text = read_claims(&path, order.claims.is_some())?;
     let (source, claims) = Source::parse(&path, &text)?;
     let as_of = moment(order, &claims, &path)?;
     let given = given_lines(&claims);
@@ -124,8 +124,13 @@ pub fn pack(order: &Order) -> Result<Packed, PackError> {
     Ok(told(&plan.packet, &bytes, out.clone(), own, listing))
 }
 
-fn read_claims(path: &Path) -> Result<Vec<u8>, PackError> {
-    files::read_bounded(path, MAX_BYTES).map_err(|source| match source.kind() {
+/// Reads what is claimed. Only a file that the user named may be a link.
+fn read_claims(path: &Path, is_named: bool) -> Result<Vec<u8>, PackError> {
+    let read = match is_named {
+        true => files::read_bounded(path, MAX_BYTES),
+        false => files::read_beside(path, MAX_BYTES),
+    };
+    read.map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => PackError::NoClaims {
             path: path.to_owned(),
         },
