@@ -282,8 +282,8 @@ fn a_bundle_is_packed_whole_and_stays_one() {
         artifacts.contains(&"run.mountinfo.txt".to_owned()),
         "{artifacts:?}"
     );
-    let evidence = packet["items"].as_array().unwrap().iter();
-    let evidence = evidence.filter(|item| item["id"] == "run").next().unwrap();
+    let mut items = packet["items"].as_array().unwrap().iter();
+    let evidence = items.find(|item| item["id"] == "run").unwrap();
     assert_eq!(evidence["signature"], "run.intoto");
     let packed = facts.packet().join("reports").join(name);
     let verify = |path: &Path| {

@@ -101,7 +101,7 @@ pub fn check(folder: &Path) -> Result<Checked, PackError> {
         source,
     })?;
     let path = folder.join(packet::FILE);
-    let unfit = |problem| PackError::File {
+    let unfit = |problem| PackError::NoPacket {
         path: path.clone(),
         problem,
     };
