@@ -5,7 +5,7 @@ mod checked;
 /// What is refused, with line and column, and leaves nothing behind.
 mod refused;
 
-use crate::common::{Said, need, run, tool};
+use crate::common::{Said, need, root, run, tool};
 use crate::golden::plain;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -223,6 +223,22 @@ fn the_same_directory_becomes_the_same_bytes() {
     let out = two.around().join("elsewhere");
     two.pack(&["--out", out.to_str().unwrap()]).succeeded();
     assert_eq!(files(&one.packet()), files(&out));
+}
+
+/// The packet of the five documents is checked in beside its files.
+#[test]
+fn the_packet_that_is_checked_in_is_made_of_its_claims() {
+    let folder = root().join("tests/packets/fix7");
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("packet");
+    let mut command = tool();
+    run(command.arg("pack").arg(&folder).arg("--out").arg(&out)).succeeded();
+    let made = fs::read(out.join("packet.json")).unwrap();
+    let known = fs::read(folder.join("packet.json")).unwrap();
+    assert!(made == known, "`tki-attest pack tests/packets/fix7` makes it anew");
+    sha256sum_agrees(&out);
+    let mut command = tool();
+    run(command.args(["pack", "--check"]).arg(&out)).succeeded();
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub mod edits;
 pub mod forgery;
 /// Containers that are built to misbehave.
 pub mod impostor;
+/// The programs inside, as they are compiled.
+pub mod inside;
 /// Images that are built for tests, and what is in them.
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 pub mod layers;
