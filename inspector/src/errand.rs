@@ -126,7 +126,7 @@ fn hand_over(
             if !teller.has_time() {
                 return Err(Trouble::Deadline);
             }
-            let (piece, more) = rest.split_at(rest.floor_char_boundary(MAX_PIECE));
+            let (piece, more) = rest.split_at(piece_of(rest));
             say(&InspectorMessage::Piece(Piece {
                 name: (*name).to_string(),
                 text: piece.into(),
@@ -136,6 +136,15 @@ fn hand_over(
     }
     say(&InspectorMessage::Done(Done { status }));
     Ok(status)
+}
+
+/// Where a piece of a text ends: between two characters.
+fn piece_of(text: &str) -> usize {
+    let most = MAX_PIECE.min(text.len());
+    (0..=most)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(most)
 }
 
 fn inadequate(report: &Report) -> u64 {
