@@ -60,6 +60,7 @@ fn errand(environment: &[&[u8]]) -> i32 {
     };
     let mut teller = Teller {
         told: 0,
+        began_at: sys::now_us(),
         ends_at: sys::now_us().saturating_add(u64::from(go.deadline_ms) * 1000),
     };
     let mut guard = Guard::new(System::new());
@@ -110,6 +111,7 @@ fn hand_over(
         });
     }
     let status = status(&inspection.report);
+    let judged_us = sys::now_us().saturating_sub(teller.began_at);
     say(&InspectorMessage::Written(Written {
         files,
         claims: inspection.report.claims.len() as u64,
@@ -134,7 +136,7 @@ fn hand_over(
             rest = more;
         }
     }
-    say(&InspectorMessage::Done(Done { status }));
+    say(&InspectorMessage::Done(Done { status, judged_us }));
     Ok(status)
 }
 
@@ -165,6 +167,7 @@ pub fn status(report: &Report) -> i32 {
 /// Tells the launcher how far it is, and knows when to stop.
 struct Teller {
     told: u64,
+    began_at: u64,
     ends_at: u64,
 }
 

@@ -124,7 +124,7 @@ fn said(files: &[(&'static str, String)], inadequate: u64) -> Vec<Value> {
         0 => 10,
         _ => 11,
     };
-    lines.push(json!({"done": {"status": status}}));
+    lines.push(json!({"done": {"status": status, "judged_us": 900}}));
     lines
 }
 
@@ -157,6 +157,7 @@ fn an_honest_inspector_is_heard_to_its_end() {
     let put = Put::new();
     let inspection = hear(&put, &honest(&put)).unwrap();
     assert_eq!((inspection.status, inspection.selfcheck_us), (10, 700));
+    assert_eq!(inspection.judged_us, 900);
     assert_eq!(inspection.report.claims[0].id, "C-1");
     let names: Vec<&str> = inspection.files.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, FILES);
@@ -241,7 +242,7 @@ fn nothing_else_is_a_message() {
         br#"{"hello":{"protocol":1,"version":"0.2.0","selfcheck_us":1,"more":1}}"#,
         br#"{"hello":{"protocol":1,"protocol":1,"version":"0.2.0","selfcheck_us":1}}"#,
         br#"{"hello":{"protocol":1,"version":"0.2.0","selfcheck_us":1.5}}"#,
-        br#"{"hello":{"protocol":1,"version":"0.2.0","selfcheck_us":1},"done":{"status":10}}"#,
+        br#"{"hello":{"protocol":1,"version":"0.2.0","selfcheck_us":1},"done":{"status":10,"judged_us":1}}"#,
         br#"{"hello":{"protocol":1,"version":"0.2.0","selfcheck_us":1}}{}"#,
     ] {
         let heard = Conversation::new(put.terms()).hear(line);
