@@ -25,7 +25,7 @@ fn main() {
     let small = packet(work.path(), "small", 1);
     println!(
         "{ROUNDS} rounds, in turns; medians; {ITEMS} items, {} MiB",
-        ITEMS * EACH >> 20
+        (ITEMS * EACH) >> 20
     );
     for engine in &engines {
         compare(work.path(), engine, &large, &small);
