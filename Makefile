@@ -49,6 +49,8 @@ lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package tki-prober --bin tki-prober --features freestanding \
 		--profile inside --target $(TARGET) --locked -- -D warnings
+	cargo clippy --package tki-inspector --bin tki-inspector --features freestanding \
+		--profile inside --target $(TARGET) --locked -- -D warnings
 	cargo clippy --package tki-verify-freestanding --features freestanding \
 		--profile inside --target $(TARGET) --locked -- -D warnings
 
@@ -94,8 +96,8 @@ image-context: image
 	mkdir -p dist/context/rootfs/volumes/in dist/context/rootfs/volumes/out
 	tar -xOf dist/tki-inspector.tar "$$(jq -r '"blobs/sha256/" + (.layers[0].digest | ltrimstr("sha256:"))' \
 		"dist/image/blobs/sha256/$$(jq -r '.manifests[0].digest | ltrimstr("sha256:")' dist/image/index.json)")" \
-		| tar -xzO tki-prober > dist/context/tki-prober
-	chmod 755 dist/context/tki-prober
+		| tar -xzC dist/context tki-prober tki-inspector
+	chmod 755 dist/context/tki-prober dist/context/tki-inspector
 
 # One fully static executable: all that an operator needs.
 release:

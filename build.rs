@@ -1,4 +1,4 @@
-//! Compiles the prober and embeds it, so that one copied file is all that an
+//! Compiles the programs inside and embeds them, so that one copied file is all that an
 //! operator needs.
 
 use std::path::PathBuf;
@@ -12,7 +12,11 @@ fn main() {
         "build/freestanding.rs",
         "rust-toolchain.toml",
         "inside",
+        "inspector",
         "probes",
+        "text",
+        "verify/src",
+        "verify/Cargo.toml",
         "evidence-schema/src",
         "evidence-schema/Cargo.toml",
         "evidence-schema/matrix-rev4.json",
@@ -26,15 +30,21 @@ fn main() {
     let workspace = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     // A target directory of its own: the outer cargo holds the lock of its.
     let target_dir = PathBuf::from(variable("OUT_DIR")).join("inside");
-    let (mut command, binary) = freestanding::compile(&variable("CARGO"), &workspace, &target_dir);
     for (file, setting) in freestanding::not_overruled(&workspace, &freestanding::cargo_home()) {
         let file = file.display();
-        println!("cargo::warning={file}: its `{setting}` may change the prober's digest");
+        println!("cargo::warning={file}: its `{setting}` may change the image's digest");
     }
-    match command.status() {
-        Ok(status) if status.success() => {}
-        Ok(status) => panic!("compiling the prober failed: {status}"),
-        Err(error) => panic!("compiling the prober failed: {error}"),
+    for (program, name) in [
+        ("tki-prober", "TKI_PROBER"),
+        ("tki-inspector", "TKI_INSPECTOR"),
+    ] {
+        let (mut command, binary) =
+            freestanding::compile(program, &variable("CARGO"), &workspace, &target_dir);
+        match command.status() {
+            Ok(status) if status.success() => {}
+            Ok(status) => panic!("compiling {program} failed: {status}"),
+            Err(error) => panic!("compiling {program} failed: {error}"),
+        }
+        println!("cargo::rustc-env={name}={}", binary.display());
     }
-    println!("cargo::rustc-env=TKI_PROBER={}", binary.display());
 }

@@ -1,11 +1,11 @@
-//! How the prober is compiled. Included by the build script, which embeds
-//! the result, and by the tests that compile it elsewhere and compare.
+//! How the programs inside are compiled. Included by the build script, which embeds
+//! the results, and by the tests that compile them elsewhere and compare.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The one target that the prober is written for.
+/// The one target that they are written for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Variables that the nested build may see: where programs and crates are, and how
@@ -58,7 +58,6 @@ const NOT_OVERRULED: &[&str] = &[
 /// files and variables. That the values are those of Cargo.toml, and cargo's defaults
 /// elsewhere, is checked by the digest that a test compares.
 const PROFILE: &[(&str, &str)] = &[
-    ("opt-level", "\"s\""),
     ("lto", "\"fat\""),
     ("codegen-units", "1"),
     ("panic", "\"abort\""),
@@ -70,12 +69,18 @@ const PROFILE: &[(&str, &str)] = &[
     ("rpath", "false"),
 ];
 
-/// The cargo call that compiles the prober, and where the result will be.
+/// The cargo call that compiles a program, the package of that name, and where the result will be.
+/// Each has a call of its own: in a common one the features of both would be those of either.
 ///
 /// The binary is freestanding: no C library, no start files, not relocated, and
 /// free of every path of the machine that compiled it. It follows the sources and the
 /// compiler, and nothing that this machine or its user has configured.
-pub fn compile(cargo: &str, workspace: &Path, target_dir: &Path) -> (Command, PathBuf) {
+pub fn compile(
+    program: &str,
+    cargo: &str,
+    workspace: &Path,
+    target_dir: &Path,
+) -> (Command, PathBuf) {
     let cargo_home = cargo_home();
     let mut flags = vec![
         "-Ctarget-feature=+crt-static".to_owned(),
@@ -84,6 +89,10 @@ pub fn compile(cargo: &str, workspace: &Path, target_dir: &Path) -> (Command, Pa
         "-Clink-arg=-nostdlib".to_owned(),
         "-Clink-arg=-static".to_owned(),
         "-Clink-arg=-Wl,--build-id=none".to_owned(),
+        // Nothing unwinds: the tables for it are left out.
+        "-Cforce-unwind-tables=no".to_owned(),
+        "-Clink-arg=-Wl,--no-eh-frame-hdr".to_owned(),
+        "-Clink-arg=-Wl,-T,build/discard.ld".to_owned(),
         format!("--remap-path-prefix={}=/workspace", workspace.display()),
         format!("--remap-path-prefix={}=/cargo", cargo_home.display()),
         format!("--remap-path-prefix={}=/target", target_dir.display()),
@@ -98,12 +107,17 @@ pub fn compile(cargo: &str, workspace: &Path, target_dir: &Path) -> (Command, Pa
     let mut command = Command::new(cargo);
     command
         .current_dir(workspace)
-        .args(["build", "--quiet", "--locked", "--package", "tki-prober"])
+        .args(["build", "--quiet", "--locked", "--package", program])
         .args(["--features", "freestanding", "--profile", "inside"])
         .args(["--target", TARGET])
         .arg("--target-dir")
         .arg(target_dir);
-    for (key, value) in PROFILE {
+    // The inspector holds a whole verifier: size before speed.
+    let level = match program {
+        "tki-inspector" => "\"z\"",
+        _ => "\"s\"",
+    };
+    for (key, value) in PROFILE.iter().chain(&[("opt-level", level)]) {
         command.args(["--config", &format!("profile.inside.{key}={value}")]);
     }
     command
@@ -118,7 +132,7 @@ pub fn compile(cargo: &str, workspace: &Path, target_dir: &Path) -> (Command, Pa
     if rustc.is_absolute() && rustc.exists() {
         command.env("RUSTC", rustc);
     }
-    let binary = target_dir.join(TARGET).join("inside/tki-prober");
+    let binary = target_dir.join(TARGET).join("inside").join(program);
     (command, binary)
 }
 

@@ -120,7 +120,7 @@ const CRATES: &[&str] = &[
 #[test]
 fn it_contains_no_code_that_is_not_listed() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut command, binary) = compile::compile(&cargo(), root(), folder.path());
+    let (mut command, binary) = compile::compile("tki-prober", &cargo(), root(), folder.path());
     command.args(["--config", "profile.inside.strip=\"none\""]);
     run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
     let said = need("binutils", Command::new("nm").arg("-C").arg(&binary));
@@ -172,7 +172,7 @@ fn it_is_the_same_file_wherever_it_is_compiled() {
     let place = folder.path().join("a-rather-long-name-for-a/checkout");
     copy_sources(root(), &place);
     let target = folder.path().join("t");
-    let (mut command, binary) = compile::compile(&cargo(), &place, &target);
+    let (mut command, binary) = compile::compile("tki-prober", &cargo(), &place, &target);
     run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
     assert!(fs::read(binary).unwrap() == PROBER, "the bytes differ");
 }
@@ -186,7 +186,8 @@ const ELSEWHERE: &str = "TKI_TEST_COMPILE_INTO";
 fn it_follows_no_variable_and_no_configuration() {
     if let Some(target) = std::env::var_os(ELSEWHERE) {
         let workspace = std::env::current_dir().unwrap();
-        let (mut command, _) = compile::compile(&cargo(), &workspace, Path::new(&target));
+        let (mut command, _) =
+            compile::compile("tki-prober", &cargo(), &workspace, Path::new(&target));
         run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
         return;
     }

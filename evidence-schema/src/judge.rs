@@ -22,7 +22,7 @@ pub mod profile;
 pub mod sweep;
 mod texts;
 
-pub use facts::label_parts;
+pub use facts::{label_parts, mount_flags, mount_table};
 pub use texts::{Sweeps, Texts};
 
 use crate::catalogue::{Expect, OperationSpec, ProbeSpec};

@@ -138,16 +138,24 @@ fn carefully<'a>(
 
 fn read<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value, StrictError> {
     // What is valid text as a whole need not be looked through string by string.
-    if let Ok(text) = core::str::from_utf8(bytes) {
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let value = seed.deserialize(&mut reader)?;
-        reader.end()?;
-        return Ok(value);
-    }
+    let Ok(text) = core::str::from_utf8(bytes) else {
+        return Err(not_text(bytes));
+    };
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = seed.deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// What is wrong with bytes that are no text, and where: the same for all types.
+fn not_text(bytes: &[u8]) -> StrictError {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    seed.deserialize(&mut reader)?;
-    // It does not come this far; if it did, it would not be text all the same.
-    Err(<serde_json::Error as de::Error>::custom("not UTF-8").into())
+    let mut writer = Writer::new(bytes.len(), None);
+    match DeserializeSeed::deserialize(&mut writer, &mut reader) {
+        Err(error) => error.into(),
+        // It does not come this far; if it did, it would not be text all the same.
+        Ok(()) => <serde_json::Error as de::Error>::custom("not UTF-8").into(),
+    }
 }
 
 /// Checks a text and writes it in its canonical form.

@@ -63,6 +63,32 @@ pub fn denying(calls: &[Reasoned]) -> Vec<Instruction> {
     program
 }
 
+/// A filter that lets these calls through to the filters below, denies those with EPERM and ends
+/// the process at any other, with them every call of another table.
+pub fn allowing(allowed: &[Reasoned], denied: &[Reasoned]) -> Vec<Instruction> {
+    let step = |code, jump_true, jump_false, value| Instruction {
+        code,
+        jump_true,
+        jump_false,
+        value,
+    };
+    let mut program = vec![
+        step(LOAD, 0, 0, OFFSET_ARCH),
+        step(JUMP_EQUAL, 1, 0, ARCH_X86_64),
+        step(RETURN, 0, 0, KILL_PROCESS),
+        // The number of an x32 call is none of those below.
+        step(LOAD, 0, 0, OFFSET_NUMBER),
+    ];
+    for (calls, answer) in [(allowed, ALLOW), (denied, ERRNO_EPERM)] {
+        for (number, _) in calls {
+            program.push(step(JUMP_EQUAL, 0, 1, *number));
+            program.push(step(RETURN, 0, 0, answer));
+        }
+    }
+    program.push(step(RETURN, 0, 0, KILL_PROCESS));
+    program
+}
+
 /// Stacks a filter on this thread.
 pub fn stack(program: &[Instruction]) -> Result {
     sys::seccomp_filter(program)

@@ -17,6 +17,8 @@ pub struct Errno(pub i32);
 impl Errno {
     /// Operation not permitted.
     pub const EPERM: Errno = Errno(1);
+    /// A symlink where none may be.
+    pub const ELOOP: Errno = Errno(40);
     /// No such file or directory.
     pub const ENOENT: Errno = Errno(2);
     /// Another mount, or another file system.
@@ -81,6 +83,8 @@ pub const O_APPEND: usize = 0o2000;
 pub const O_DIRECTORY: usize = 0o200000;
 /// Do not follow a symlink at the end.
 pub const O_NOFOLLOW: usize = 0o400000;
+/// Do not wait for a pipe's other end.
+pub const O_NONBLOCK: usize = 0o4000;
 
 /// Any system call.
 ///
@@ -170,6 +174,11 @@ pub fn open(path: &CStr, flags: usize, mode: usize) -> Result<i32> {
         None => at(path),
     };
     call!(nr::OPENAT, folder, path, flags, mode).map(|fd| fd as i32)
+}
+
+/// Opens a file from a directory that is open. The name is one of a file in it, and no path.
+pub fn open_in(folder: i32, name: &CStr, flags: usize, mode: usize) -> Result<i32> {
+    call!(nr::OPENAT, folder as usize, text(name), flags, mode).map(|fd| fd as i32)
 }
 
 /// Waits until a file is on its device.

@@ -23,11 +23,7 @@ pub mod sys;
 pub mod walk;
 
 use conversation::Place;
-use tki_inside::io;
-
-/// Exit status of a program that was executed although it should not have
-/// been. Above every errno, so that a child can report either.
-pub const EXEC_MARKER_STATUS: i32 = 200;
+use tki_inside::{EXEC_MARKER_STATUS, io};
 
 /// Runs the prober with its arguments (without the program's name) and
 /// returns its exit status.

@@ -1,4 +1,4 @@
-//! The image that this tool carries: Dockerfile, files and prober are
+//! The image that this tool carries: Dockerfile, files and programs are
 //! compiled in, so that one copied executable is all that an operator needs.
 
 use crate::image::{self, BuildOptions, Context, Image, ImageError, Recipe};
@@ -10,6 +10,9 @@ const DOCKERFILE: &[u8] = include_bytes!("../../image/Dockerfile.sandbox");
 
 /// The prober, as the build script compiled it.
 pub const PROBER: &[u8] = include_bytes!(env!("TKI_PROBER"));
+
+/// The inspector, likewise.
+pub const INSPECTOR: &[u8] = include_bytes!(env!("TKI_INSPECTOR"));
 
 /// The tag that the image is loaded under.
 pub const TAG: &str = "tki-inspector:attest";
@@ -35,6 +38,7 @@ pub fn context() -> Result<Context, ImageError> {
             "rootfs/tki-sandbox",
             include_bytes!("../../image/rootfs/tki-sandbox"),
         ),
+        file("tki-inspector", INSPECTOR),
         file("tki-prober", PROBER),
     ]);
     Context::memory_with(files, &["rootfs/volumes/in", "rootfs/volumes/out"])

@@ -143,10 +143,11 @@ fn signatures(
     inputs: &Inputs,
 ) -> Vec<Signer> {
     let message = envelope.signed_bytes();
+    let moment = (inputs.clock.now, inputs.principal.as_deref());
     let judged: Vec<Judged> = envelope
         .signatures
         .iter()
-        .map(|signature| judge(signature, &message, list, inputs))
+        .map(|signature| judge(signature, &message, list, moment))
         .collect();
     let made = |key: &str| {
         let made_by = |judged: &Judged| match judged {
@@ -210,8 +211,27 @@ enum Judged {
     NotBy(String),
 }
 
-/// The key id only says which keys are tried.
-fn judge(signature: &Signature, message: &[u8], list: &AllowedSigners, inputs: &Inputs) -> Judged {
+/// Keys of the list that signed an envelope, whatever it is about, and that are valid at
+/// `now`, in seconds since 1970.
+pub fn signers_of(envelope: &Envelope, list: &AllowedSigners, now: u64) -> Vec<Signer> {
+    let message = envelope.signed_bytes();
+    let judged = envelope.signatures.iter();
+    let judged = judged.map(|signature| judge(signature, &message, list, (now, None)));
+    let good = judged.filter_map(|judged| match judged {
+        Judged::Good(signer) => Some(signer),
+        Judged::Unusable { .. } | Judged::Unlisted(_) | Judged::NotBy(_) => None,
+    });
+    good.collect()
+}
+
+/// The key id only says which keys are tried. A moment has a time, and the principal that
+/// alone counts, if one does.
+fn judge(
+    signature: &Signature,
+    message: &[u8],
+    list: &AllowedSigners,
+    (now, principal): (u64, Option<&str>),
+) -> Judged {
     let named = !signature.keyid.is_empty();
     let mut candidates = list
         .entries
@@ -227,7 +247,7 @@ fn judge(signature: &Signature, message: &[u8], list: &AllowedSigners, inputs: &
             continue;
         }
         let key = entry.fingerprint.clone();
-        match entry.unusable(inputs.clock.now, inputs.principal.as_deref()) {
+        match entry.unusable(now, principal) {
             None => {
                 return Judged::Good(Signer {
                     key,

@@ -161,10 +161,15 @@ pub const ENGINE_FILES: &[&str] = &[
 pub const ENGINE_MARK: &str = "/.dockerenv";
 
 /// The image's own regular files outside /in and /out, in every container of it.
-pub const IMAGE_FILES: &[&str] = &["/escape/README", "/tki-prober", "/tki-sandbox"];
+pub const IMAGE_FILES: &[&str] = &[
+    "/escape/README",
+    "/tki-inspector",
+    "/tki-prober",
+    "/tki-sandbox",
+];
 
 /// Those of them that can be executed.
-pub const IMAGE_PROGRAMS: &[&str] = &["/tki-prober"];
+pub const IMAGE_PROGRAMS: &[&str] = &["/tki-inspector", "/tki-prober"];
 
 /// What may be found below /dev. Runtimes link `core` or `kcore` to /proc/kcore,
 /// where the kernel has it and they mask it.

@@ -496,6 +496,12 @@ fn namespace(reading: &str, texts: &Texts) -> Vec<Problem> {
     Vec::new()
 }
 
+/// Which flags are missing on which mount.
+pub fn mount_flags(mounts: &[Mount]) -> Vec<String> {
+    let problems = mounts.iter().filter_map(flags);
+    problems.map(|(_, problem)| problem).collect()
+}
+
 /// What is wrong with a mount's flags.
 fn flags(mount: &Mount) -> Option<Problem> {
     let point = mount.mount_point.as_ref();

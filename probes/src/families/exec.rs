@@ -4,13 +4,12 @@
 //! executed here is told to do nothing but end with a status of its own.
 
 use super::{Context, Operation, in_child};
-use crate::EXEC_MARKER_STATUS;
 use crate::outcome::Outcome;
 use crate::sys::{self, Ended, Errno, O_CREAT, O_EXCL, O_WRONLY};
 use alloc::format;
 use core::ffi::CStr;
 use tki_evidence::catalogue::IMAGE_PROGRAMS;
-use tki_inside::io;
+use tki_inside::{EXEC_MARKER_STATUS, io};
 
 /// PR-EXEC-1.
 pub const PROGRAMS: &[Operation] = &[

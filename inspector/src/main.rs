@@ -1,0 +1,6 @@
+//! The entry point of the shipped form: no C library, no standard library.
+#![no_std]
+#![no_main]
+
+// Pages that are never touched cost nothing; the sandbox's limit is what holds.
+tki_inside::program!("tki-inspector", 512 << 20, tki_inspector::errand::run);
