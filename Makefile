@@ -110,6 +110,7 @@ release:
 # table of imports in ARCHITECTURE.md after a change of src/walls/rules.rs.
 schema:
 	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-evidence --features std -- schema fields
+	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-inspector --features std -- schema
 	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-attest --lib -- walls::tests::the_table_is_the_one_that_is_printed
 
 clean:

@@ -12,10 +12,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 use values::seconds;
 
+mod pack;
 mod survey;
 mod trust;
 mod values;
 
+pub use pack::*;
 pub use survey::*;
 pub use trust::*;
 pub use values::*;
@@ -57,6 +59,7 @@ impl Cli {
             },
             Command::Engines(args) => args.format,
             Command::Survey(args) => args.format,
+            Command::Pack(args) => args.format,
             Command::Packet(args) => args.format,
             Command::Clean(args) => args.format,
             // What these print is another program's output, a script or a page.
@@ -161,11 +164,25 @@ pub enum Command {
                             --allow-writes does not name.\n\n\
                             Exits with 0 if something can be used, with 3 if nothing can.")]
     Survey(SurveyArgs),
+    /// Make an evidence packet for the inspector of a directory of files and claims.
+    #[command(
+        after_help = "Example: tki-attest pack --init facts && tki-attest pack facts && \
+                            tki-attest pack --check facts-packet\n\n\
+                            Digests, sizes, media types and the lines of quotes are filled in. \
+                            Nothing is judged, no engine is asked, and nothing that is there is \
+                            replaced.\n\n\
+                            Other packing: `packet` writes instructions for the next operator, \
+                            who runs the sandbox elsewhere; `build` packs an image. What `run` \
+                            writes is a bundle; a packet may hold bundles among its items."
+    )]
+    Pack(PackArgs),
     /// Write what another operator needs to run it: a packet, a workflow, manifests.
     #[command(
         after_help = "Example: tki-attest packet --for operator --out packet.md\n\n\
                             Nothing is run, and no engine is asked: it is complete for this \
-                            build, with digests of image, profile and tool."
+                            build, with digests of image, profile and tool.\n\n\
+                            It holds instructions for a person. An evidence packet, which holds \
+                            files and claims for the inspector, is made by `pack`."
     )]
     Packet(PacketArgs),
     /// Remove what an interrupted run left behind, and nothing else.

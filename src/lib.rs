@@ -23,6 +23,7 @@ pub mod files;
 pub mod host;
 pub mod image;
 pub mod launch;
+pub mod pack;
 pub mod packet;
 pub mod random;
 pub mod report;

@@ -14,6 +14,8 @@ mod golden;
 mod masks;
 /// Packets: where they are written, and what they are called.
 mod packets;
+/// Evidence packets for the inspector: from a directory and claims, and checked.
+mod packs;
 /// Reading seccomp profiles: lint, explain.
 mod profiles;
 /// The recordings themselves: current, signed, small, without secrets.

@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod failure;
 pub mod junit;
 pub mod markdown;
+pub mod pack;
 pub mod probes;
 pub mod progress;
 pub mod seccomp;
