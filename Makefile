@@ -66,9 +66,9 @@ bench:
 		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench verify'
 
 # So many seconds of the fuzzer on each target: the whole of verify, OCI layouts, profiles,
-# files of routes. cargo-fuzz is installed below the target directory if there is none.
+# files of routes, evidence packets. cargo-fuzz is installed below the target directory if there is none.
 FUZZ_SECONDS := 600
-FUZZ_TARGETS := verify layout profile routes
+FUZZ_TARGETS := verify layout profile routes packet
 
 fuzz:
 	cargo build --release --locked

@@ -164,7 +164,7 @@ pub enum Command {
                             --allow-writes does not name.\n\n\
                             Exits with 0 if something can be used, with 3 if nothing can.")]
     Survey(SurveyArgs),
-    /// Make an evidence packet for the inspector of a directory of files and claims.
+    /// Make an evidence packet for the inspector from a directory of files and claims.
     #[command(
         after_help = "Example: tki-attest pack --init facts && tki-attest pack facts && \
                             tki-attest pack --check facts-packet\n\n\

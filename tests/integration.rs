@@ -21,6 +21,8 @@ mod gvisor;
 mod harmless;
 /// The image against skopeo, umoci, BuildKit, docker load and the OCI schemas.
 mod image;
+/// The inspector: what it links, what it can ask the kernel for, what it does outside its sandbox.
+mod inspector;
 /// What is left behind when a run is interrupted, killed or abandoned.
 mod leftovers;
 /// Engines without a daemon: embedded and bubblewrap.

@@ -5,8 +5,8 @@ mod checked;
 /// What is refused, with line and column, and leaves nothing behind.
 mod refused;
 
-use crate::common::{Said, need, run, tool};
-use crate::golden::plain;
+use crate::common::{Said, need, root, run, tool};
+use crate::golden::{plain, unpacked};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -225,6 +225,25 @@ fn the_same_directory_becomes_the_same_bytes() {
     assert_eq!(files(&one.packet()), files(&out));
 }
 
+/// The packet of the five documents is checked in beside its files.
+#[test]
+fn the_packet_that_is_checked_in_is_made_of_its_claims() {
+    let folder = root().join("tests/packets/fix7");
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("packet");
+    let mut command = tool();
+    run(command.arg("pack").arg(&folder).arg("--out").arg(&out)).succeeded();
+    let made = fs::read(out.join("packet.json")).unwrap();
+    let known = fs::read(folder.join("packet.json")).unwrap();
+    assert!(
+        made == known,
+        "`tki-attest pack tests/packets/fix7` makes it anew"
+    );
+    sha256sum_agrees(&out);
+    let mut command = tool();
+    run(command.args(["pack", "--check"]).arg(&out)).succeeded();
+}
+
 #[test]
 fn the_moment_is_asked_of_a_clock_only_on_request() {
     let facts = Facts::new();
@@ -282,8 +301,8 @@ fn a_bundle_is_packed_whole_and_stays_one() {
         artifacts.contains(&"run.mountinfo.txt".to_owned()),
         "{artifacts:?}"
     );
-    let evidence = packet["items"].as_array().unwrap().iter();
-    let evidence = evidence.filter(|item| item["id"] == "run").next().unwrap();
+    let mut items = packet["items"].as_array().unwrap().iter();
+    let evidence = items.find(|item| item["id"] == "run").unwrap();
     assert_eq!(evidence["signature"], "run.intoto");
     let packed = facts.packet().join("reports").join(name);
     let verify = |path: &Path| {
@@ -309,8 +328,7 @@ fn a_first_file_lists_what_is_there_and_replaces_nothing() {
     init().failed(2, "pack.exists");
     assert_eq!(fs::read_to_string(facts.at("claims.toml")).unwrap(), CLAIMS);
     fs::remove_file(facts.at("claims.toml")).unwrap();
-    let copy = plain().copy();
-    for (path, bytes) in files(copy.path.parent().unwrap()) {
+    for (path, bytes) in files(&unpacked("plain").path().join("out")) {
         if let Some((folder, _)) = path.rsplit_once('/') {
             fs::create_dir_all(facts.at(folder)).unwrap();
         }

@@ -18,10 +18,16 @@ use core::cmp::Ordering;
 use tki_evidence::time::{parse_rfc3339, parse_span};
 use tki_evidence::verification::Decision;
 
-/// Judges every claim of a packet, in its order.
-pub fn classify(case: &Case, records: &Records) -> Vec<ClaimResult> {
+/// Judges every claim of a packet, in its order, as long as there is time; `None` if there was
+/// not enough.
+pub fn classify(
+    case: &Case,
+    records: &Records,
+    has_time: &mut dyn FnMut() -> bool,
+) -> Option<Vec<ClaimResult>> {
     let claims = case.packet.claims.iter();
-    claims.map(|claim| one(case, records, claim)).collect()
+    let judge = |claim| has_time().then(|| one(case, records, claim));
+    claims.map(judge).collect()
 }
 
 fn one(case: &Case, records: &Records, claim: &Claim) -> ClaimResult {

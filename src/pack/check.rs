@@ -4,7 +4,7 @@
 use crate::pack::content::Content;
 use crate::pack::error::PackError;
 use crate::pack::mistake::{Absent, Unfit};
-use crate::pack::tree::{Kind, MAX_LOOKED, MAX_TOTAL, TakeError, Tree, take};
+use crate::pack::tree::{Kind, MAX_HELD, MAX_LOOKED, MAX_TOTAL, TakeError, Tree, take};
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ pub fn check(folder: &Path) -> Result<Checked, PackError> {
         source,
     })?;
     let path = folder.join(packet::FILE);
-    let unfit = |problem| PackError::File {
+    let unfit = |problem| PackError::NoPacket {
         path: path.clone(),
         problem,
     };
@@ -148,9 +148,9 @@ fn check_items<'a>(
 ) -> BTreeMap<&'a str, Content> {
     let looked_into = caps::looked_into(packet);
     let mut contents = BTreeMap::new();
-    let mut left = MAX_TOTAL;
+    let (mut left, mut room) = (MAX_TOTAL, MAX_HELD);
     for (index, item) in packet.items.iter().enumerate() {
-        let hold = looked_into.contains(item.id.as_str()) && item.size <= MAX_LOOKED;
+        let hold = looked_into.contains(item.id.as_str()) && item.size <= MAX_LOOKED.min(room);
         let mut wrong = |field: &str, problem| {
             problems.push(Problem {
                 place: format!("items[{index}].{field}"),
@@ -167,6 +167,9 @@ fn check_items<'a>(
             }
         };
         left -= taken.size;
+        if taken.bytes.is_some() {
+            room = room.saturating_sub(taken.size);
+        }
         if taken.size != item.size {
             let (path, found) = (path(), taken.size);
             wrong("size", Wrong::Size { path, found });
@@ -215,6 +218,10 @@ fn check_strays(packet: &Packet, tree: &Tree, problems: &mut Vec<Problem>) {
 fn check_places(packet: &Packet, contents: &BTreeMap<&str, Content>, problems: &mut Vec<Problem>) {
     for (index, claim) in packet.claims.iter().enumerate() {
         for (number, place) in claim.evidence.iter().enumerate() {
+            // Whoever made the packet decides how much there is to look for.
+            if problems.len() > MOST {
+                return;
+            }
             let at = |field: &str| format!("claims[{index}].evidence[{number}].{field}");
             let mut look = |field: &str, item: &str, find: &dyn Fn(&Content) -> Found| {
                 let found = match contents.get(item) {

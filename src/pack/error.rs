@@ -110,7 +110,15 @@ pub enum PackError {
         /// The directory.
         path: PathBuf,
     },
-    /// A file that `--init` looks into, or `packet.json`.
+    /// A `packet.json` that cannot be read.
+    #[error("{}: {problem}", .path.display())]
+    NoPacket {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        problem: Unfit,
+    },
+    /// A file that `--init` looks into.
     #[error("{}: {problem}", .path.display())]
     File {
         /// The file.
@@ -163,6 +171,11 @@ impl From<PackError> for Failure {
                 "pack.unreadable",
                 what,
                 "`tki-attest pack --init DIR` writes one to begin with; --claims names another",
+            ),
+            PackError::NoPacket { .. } => Self::usage(
+                "pack.unreadable",
+                what,
+                "give the directory of a packet, as `tki-attest pack` wrote it",
             ),
             PackError::NotText { .. } | PackError::Form { .. } => {
                 Self::usage("pack.malformed", what, REFERENCE)

@@ -80,7 +80,7 @@ pub fn init(folder: &Path, claims: Option<&Path>) -> Result<Begun, PackError> {
         match found.kind {
             Kind::File => {
                 let file = tree.file(&found.path);
-                let looked = file.and_then(|file| Ok(Seen::of(&found.path, &file)?));
+                let looked = file.and_then(|file| Seen::of(&found.path, &file));
                 seen.push(looked.map_err(|problem| unfit(&found.path, problem))?);
             }
             _ => left_out.push(found.path),

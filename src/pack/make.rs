@@ -9,7 +9,7 @@ use crate::pack::media::media_type;
 use crate::pack::mistake::{Absent, Mistake, Unfit};
 use crate::pack::plan::{OPEN_TYPE, Plan, plan};
 use crate::pack::source::Source;
-use crate::pack::tree::{Listing, MAX_TOTAL, TakeError, Tree, make_way, take};
+use crate::pack::tree::{Listing, MAX_HELD, MAX_TOTAL, TakeError, Tree, make_way, take};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -61,9 +61,6 @@ pub struct Packed {
     /// There is more of that than was looked at.
     pub more_left_out: bool,
 }
-
-/// The most bytes of all items that claims look into.
-const MAX_HELD: u64 = 256 << 20;
 
 /// How the directory of a packet begins that is not finished.
 const STAGE: &str = ".tki-attest-";

@@ -21,6 +21,9 @@ pub const MAX_TOTAL: u64 = 1 << 30;
 /// The most bytes of an item that a claim looks into.
 pub const MAX_LOOKED: u64 = 16 << 20;
 
+/// The most bytes of all of these.
+pub const MAX_HELD: u64 = 64 << 20;
+
 /// The most names of a directory that are looked at.
 const MAX_NAMES: usize = 100_000;
 

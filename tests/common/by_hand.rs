@@ -36,6 +36,15 @@ impl ByHand {
         }
     }
 
+    /// The same sandbox with another errand for the prober.
+    pub fn errand(&self, word: &str) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        let (last, words) = self.words[1..].split_last().unwrap();
+        assert_eq!(last, "probe");
+        command.args(words).arg(word).current_dir(&self.folder);
+        command
+    }
+
     /// The command, word by word.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);

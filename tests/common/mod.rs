@@ -34,6 +34,8 @@ pub mod impostor;
 /// Packets in memory, and what the inspector's core says of them.
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 pub mod inspected;
+/// The programs inside, as they are compiled.
+pub mod inside;
 /// Images that are built for tests, and what is in them.
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 pub mod layers;

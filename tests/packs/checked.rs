@@ -180,7 +180,7 @@ fn what_is_no_packet_is_an_error_with_its_place() {
         (|_| "[".repeat(200_000), "pack.packet", "recursion limit"),
         (
             |_| " ".repeat((4 << 20) + 1),
-            "pack.item",
+            "pack.unreadable",
             "it has more than 4194304 bytes",
         ),
     ];
@@ -198,11 +198,11 @@ fn what_is_no_packet_is_an_error_with_its_place() {
     facts.check().failed(2, "pack.unreadable");
     fs::create_dir(facts.packet()).unwrap();
     let said = facts.check();
-    said.failed(2, "pack.item");
+    said.failed(2, "pack.unreadable");
     assert!(
         said.stderr.contains("packet.json: there is no such file"),
         "{said:?}"
     );
     symlink("/dev/zero", facts.packet().join("packet.json")).unwrap();
-    facts.check().failed(2, "pack.item");
+    facts.check().failed(2, "pack.unreadable");
 }

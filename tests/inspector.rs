@@ -1,0 +1,282 @@
+//! The inspector's program: the layer-2 guard. It depends on nothing, has no code of anything and
+//! makes no system call that is not listed here; outside its sandbox it opens nothing.
+
+use crate::common::by_hand::ByHand;
+use crate::common::inside::{copy_sources, depends_only_on, holds_only, system_calls, unstripped};
+use crate::common::{attest, evidence_in, need, root, run, whole_engine};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use tki_attest::image::built_in::INSPECTOR;
+use tki_inside::narrow;
+
+/// Crates that may have code in the binary: JSON, TOML, SHA-256, Ed25519 and OpenSSH's form of
+/// its keys, and what these stand on. No network, no driver, no loader, no runtime.
+const CRATES: &[&str] = &[
+    "__rustc",
+    "alloc",
+    "base64",
+    "base64ct",
+    "compiler_builtins",
+    "core",
+    "curve25519_dalek",
+    "digest",
+    "ed25519_dalek",
+    "hybrid_array",
+    "itoa",
+    "memchr",
+    "once_cell",
+    "serde",
+    "serde_core",
+    "serde_json",
+    "serde_spanned",
+    "sha2",
+    "ssh_encoding",
+    "ssh_key",
+    "subtle",
+    "tki_evidence",
+    "tki_inside",
+    "tki_inspector",
+    "tki_text",
+    "tki_verify",
+    "toml",
+    "toml_datetime",
+    "toml_parser",
+    "typenum",
+    "winnow",
+    "zmij",
+];
+
+/// The inspector's own file, in a directory of its own.
+fn written() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tki-inspector");
+    fs::write(&path, INSPECTOR).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    (folder, path)
+}
+
+/// A new dependency of the inspector has to be written down here.
+#[test]
+fn it_depends_on_nothing_that_is_not_listed() {
+    let linked = [
+        "base64",
+        "base64ct",
+        "block-buffer",
+        "cfg-if",
+        "cipher",
+        "cpufeatures",
+        "crypto-common",
+        "curve25519-dalek",
+        "digest",
+        "ed25519",
+        "ed25519-dalek",
+        "generic-array",
+        "hybrid-array",
+        "inout",
+        "itoa",
+        "memchr",
+        "once_cell",
+        "pem-rfc7468",
+        "serde",
+        "serde_core",
+        "serde_json",
+        "serde_spanned",
+        "sha2",
+        "signature",
+        "ssh-cipher",
+        "ssh-encoding",
+        "ssh-key",
+        "subtle",
+        "thiserror",
+        "toml",
+        "toml_datetime",
+        "toml_parser",
+        "typenum",
+        "winnow",
+        "zeroize",
+        "zmij",
+    ];
+    let own = [
+        "tki-evidence",
+        "tki-inside",
+        "tki-inspector",
+        "tki-text",
+        "tki-verify",
+    ];
+    // Run by the compiler, and not part of the binary.
+    let compiler = [
+        "curve25519-dalek-derive",
+        "proc-macro2",
+        "quote",
+        "serde_derive",
+        "syn",
+        "thiserror-impl",
+        "unicode-ident",
+    ];
+    depends_only_on("tki-inspector", &[&linked[..], &own, &compiler].concat());
+}
+
+#[test]
+fn it_is_one_static_file() {
+    let (_folder, path) = written();
+    let said = need("binutils", Command::new("readelf").args(["-lW"]).arg(&path));
+    said.succeeded();
+    assert!(said.stdout.contains("LOAD"), "{said:?}");
+    for loader in ["INTERP", "DYNAMIC", "RWE"] {
+        assert!(!said.stdout.contains(loader), "{said:?}");
+    }
+    assert!(INSPECTOR.len() < 2_000_000, "{} bytes", INSPECTOR.len());
+}
+
+/// What is called to find out that it is denied, once each, and what puts the lock on.
+const ONCE: [(u32, &str); 7] = [
+    (39, "getpid: is it process 1?"),
+    (41, "socket, with impossible arguments"),
+    (42, "connect, with impossible arguments"),
+    (59, "execve, with impossible arguments"),
+    (101, "ptrace, with impossible arguments"),
+    (157, "prctl: no new privileges"),
+    (317, "seccomp: the lock"),
+];
+
+/// The numbers that reach the one instruction are those that the lock allows, and those that
+/// are called once before it.
+fn judged(calls: &BTreeMap<u32, usize>) -> Result<(), String> {
+    for (number, places) in calls {
+        let once = ONCE.iter().any(|(own, _)| own == number);
+        let allowed = narrow::ALLOWED.iter().any(|(own, _)| own == number);
+        match (allowed, once, places) {
+            (true, _, _) | (_, true, 1) => {}
+            _ => return Err(format!("system call {number} from {places} places")),
+        }
+    }
+    for number in ONCE.iter().chain(narrow::ALLOWED).map(|(number, _)| number) {
+        if !calls.contains_key(number) {
+            return Err(format!("system call {number} is listed and never made"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn it_has_no_code_and_no_system_call_that_is_not_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let binary = unstripped("tki-inspector", root(), folder.path());
+    holds_only(&binary, CRATES);
+    judged(&system_calls(&binary).unwrap()).unwrap();
+}
+
+/// The test above notices a call that should not be there.
+#[test]
+fn a_socket_call_that_somebody_adds_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("sources");
+    copy_sources(root(), &place);
+    let path = place.join("inspector/src/system.rs");
+    let source = fs::read_to_string(&path).unwrap();
+    let at = "let path = c_path(path).map_err(refused)?;";
+    let call = "let _ = tki_inside::call!(41, 2, 2, 0);";
+    let changed = source.replacen(at, &format!("{at} {call}"), 1);
+    assert_ne!(source, changed);
+    fs::write(&path, changed).unwrap();
+    let binary = unstripped("tki-inspector", &place, &folder.path().join("target"));
+    let why = judged(&system_calls(&binary).unwrap()).unwrap_err();
+    assert_eq!(why, "system call 41 from 2 places");
+}
+
+#[test]
+fn outside_a_sandbox_it_names_what_is_missing_and_opens_nothing() {
+    let (folder, path) = written();
+    let log = folder.path().join("strace.log");
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-f", "-qq", "-o"])
+        .arg(&log)
+        .arg(&path)
+        .arg("inspect");
+    let said = need("strace", strace.stdin(Stdio::null()));
+    assert_eq!((said.status, said.stdout.as_str()), (3, ""), "{said:?}");
+    for invariant in [
+        "sandbox-image",
+        "pid-1",
+        "in-mount",
+        "out-mount",
+        "two-binds",
+        "non-root",
+    ] {
+        let line = format!("missing {invariant} ");
+        assert!(said.stderr.contains(&line), "{invariant}: {said:?}");
+    }
+    assert!(
+        said.stderr.contains("BLOCKED") && said.stderr.contains("Next: "),
+        "{said:?}"
+    );
+    let log = fs::read_to_string(log).unwrap();
+    assert!(log.contains("\"/proc/self/mountinfo\""), "{log}");
+    for line in log.lines().filter(|line| line.contains("open")) {
+        let fine = line.contains("\"/proc/") || line.contains("\"/tki-sandbox\"");
+        assert!(fine && line.contains("O_RDONLY"), "{line}");
+    }
+    // What is tried there has arguments that no kernel takes.
+    for tried in ["socket(", "connect("] {
+        let line = log.lines().find(|line| line.contains(tried)).unwrap();
+        assert!(line.contains("-1"), "{line}");
+    }
+    assert!(!log.contains("/in") && !log.contains("/out"), "{log}");
+}
+
+#[test]
+fn it_never_ends_as_if_all_were_well() {
+    let (_folder, path) = written();
+    for arguments in [
+        &[][..],
+        &["inspect"],
+        &["inspect", "/tmp"],
+        &["version"],
+        &["--help"],
+    ] {
+        let said = run(Command::new(&path).args(arguments));
+        assert!([2, 3].contains(&said.status), "{arguments:?}: {said:?}");
+        assert_eq!(said.stdout, "", "{said:?}");
+    }
+}
+
+/// Newer kernels let `uretprobe` and `uprobe` past every filter. From anywhere but their own
+/// trampolines the one ends its process by SIGILL, and the other is answered ENXIO.
+const PAST_FILTERS: [(u32, &str); 2] = [(335, "signal 4"), (336, "exit 6")];
+
+/// The prober loads the inspector's own filter in a child for each call, and makes it there.
+#[test]
+fn its_lock_ends_whatever_it_does_not_need() {
+    let _engine = whole_engine();
+    let out = tempfile::tempdir().unwrap();
+    attest(out.path(), &["--venue", "dev", "-q"]);
+    let by_hand = ByHand::new(&evidence_in(out.path()));
+    let said = need("docker.io", by_hand.errand("narrow").stdin(Stdio::null()));
+    said.succeeded();
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert_eq!(lines.len(), 481, "{said:?}");
+    const SIGSYS: u32 = 31;
+    const EPERM: u32 = 1;
+    const EXIT_GROUP: u32 = 231;
+    for (number, line) in (0..).zip(lines) {
+        let is_listed = |list: &[(u32, &str)]| list.iter().any(|(own, _)| *own == number);
+        let (_, ended) = line.split_once(' ').unwrap();
+        if is_listed(narrow::DENIED) {
+            assert_eq!(ended, format!("exit {EPERM}"), "{line}");
+        } else if number == EXIT_GROUP {
+            assert_eq!(ended, "exit 255", "{line}");
+        } else if is_listed(narrow::ALLOWED) {
+            // The kernel looked at the arguments.
+            let status: u32 = ended.strip_prefix("exit ").unwrap().parse().unwrap();
+            assert!((2..=133).contains(&status), "{line}");
+        } else if PAST_FILTERS.contains(&(number, ended)) {
+            // The kernel asked no filter.
+        } else {
+            assert_eq!(ended, format!("signal {SIGSYS}"), "{line}");
+        }
+    }
+}
