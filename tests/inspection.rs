@@ -122,6 +122,6 @@ fn packing_again_gives_the_same_packet() {
         let packed = fs::read(out.join("packet.json")).unwrap();
         let kept = fs::read(folder(name).join("packet.json")).unwrap();
         assert!(packed == kept, "{name}: pack it again");
-        run(tool().args(["pack", "--check"]).arg(folder(name))).succeeded();
+        run(tool().args(["pack", "--check"]).arg(&out)).succeeded();
     }
 }

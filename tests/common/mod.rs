@@ -31,11 +31,11 @@ pub mod edits;
 pub mod forgery;
 /// Containers that are built to misbehave.
 pub mod impostor;
+/// The programs inside, as they are compiled.
+pub mod inside;
 /// Packets in memory, and what the inspector's core says of them.
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 pub mod inspected;
-/// The programs inside, as they are compiled.
-pub mod inside;
 /// Images that are built for tests, and what is in them.
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 pub mod layers;

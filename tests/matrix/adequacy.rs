@@ -183,7 +183,8 @@ fn m13_a_bundle_is_believed_as_far_as_it_is_verified() {
     // Without what the launcher brings, the packet's own word for its image counts nothing.
     let mut alone = good;
     alone.launcher.clear();
-    assert_eq!(accepted(&alone), by("UNSUPPORTED", "AD-BUNDLE-BLOCKED"));
+    let run = alone.inspected().came_to("probes-run");
+    assert_eq!(run, by("UNSUPPORTED", "AD-BUNDLE-BLOCKED"));
     // What is called a bundle and is none.
     let mut none = Made::new();
     none.item(

@@ -1,12 +1,10 @@
-//! #23 and #38 to #40: what the process may do, and within which limits.
+//! #23, #39 and #40: what the process may do, and within which limits.
 
 use crate::common::acceptance::proof;
 use crate::common::inspected::{Made, ROOM};
 use serde_json::json;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
-use tki_inside::filter::Reasoned;
-use tki_inside::narrow::{self, ALLOWED, DENIED};
+use tki_inside::narrow;
 use tki_inspector::guard::{FileError, Files, Folder, Guard, Memory};
 use tki_inspector::inspect::{Listener, Refusal, Room, inspect};
 use tki_inspector::report::{Action, AllowedAction};
@@ -92,7 +90,7 @@ fn m23_it_does_two_things_and_says_each() {
     );
 }
 
-/// Set for the two tests below, which start themselves: which call to try.
+/// Set for the test below, which starts itself: which call to try.
 const CALL: &str = "TKI_TEST_CALL";
 
 /// This test alone in a process of its own, which does something else there.
@@ -101,62 +99,6 @@ fn again(test: &str, call: &str) -> ExitStatus {
     again.args(["--exact", test, "--nocapture"]).env(CALL, call);
     let output = again.output().unwrap();
     output.status
-}
-
-/// Says of each number in a child of its own how that ended: 0 to 255, or a negative signal.
-fn under_the_lock(number: i64) -> i32 {
-    let program = narrow::program();
-    // SAFETY: the child makes plain system calls and ends; what it would need of other
-    // threads it does not touch, because its filter is compiled before.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: numbers, and arguments that no call can use.
-        unsafe {
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-            if tki_inside::filter::stack(&program).is_err() {
-                libc::_exit(99);
-            }
-            let none = -1i64;
-            libc::syscall(number, none, none, none, none, none, none);
-            libc::_exit(7);
-        }
-    }
-    let mut status = 0;
-    // SAFETY: a child of this process, and a place for its status.
-    unsafe { libc::waitpid(child, &mut status, 0) };
-    let status = ExitStatus::from_raw(status);
-    status
-        .code()
-        .unwrap_or_else(|| -status.signal().unwrap_or(0))
-}
-
-#[test]
-fn m38_its_lock_kills_what_it_does_not_need() {
-    const TEST: &str = "matrix::process::m38_its_lock_kills_what_it_does_not_need";
-    const SWEPT: i64 = 512;
-    if std::env::var_os(CALL).is_none() {
-        assert!(again(TEST, "sweep").success());
-        let through = ALLOWED.len() + DENIED.len();
-        proof(
-            38,
-            format!(
-                "of {SWEPT} numbers {through} get through or are told EPERM; each other one ends with SIGSYS"
-            ),
-        );
-        return;
-    }
-    let listed =
-        |list: &[Reasoned], number: i64| list.iter().any(|(known, _)| i64::from(*known) == number);
-    for number in 0..SWEPT {
-        let ended = under_the_lock(number);
-        if !listed(ALLOWED, number) && !listed(DENIED, number) {
-            assert_eq!(ended, -libc::SIGSYS, "{number}");
-        } else if number == libc::SYS_exit_group {
-            assert_eq!(ended, 255, "{number}");
-        } else {
-            assert_eq!(ended, 7, "{number}");
-        }
-    }
 }
 
 #[test]

@@ -325,7 +325,7 @@ fn audited(made: &Made, change: impl Fn(&mut tki_inspector::report::ClaimResult)
     let bundles = judge(&packet, &reads, &standings, &Launcher::default());
     let records = Records::of(&packet, &standings);
     let case = Case::new(&packet, &reads, &standings, &bundles);
-    let mut results = classify(&case, &records);
+    let mut results = classify(&case, &records, &mut || true).unwrap();
     results.iter_mut().for_each(change);
     let audited = Audited {
         packet: &packet,
@@ -460,7 +460,15 @@ fn m20_text_from_the_packet_does_not_act() {
             let found = file.chars().find(|c| acts(*c));
             assert_eq!(found, None, "{name}: {text:?}");
         }
-        let markdown = inspected.file(MARKDOWN);
+        // What is left of it without the characters that are escaped.
+        let mut markdown = inspected.file(MARKDOWN).to_owned();
+        while let Some(at) = markdown.find('\\') {
+            let end = markdown[at + 1..]
+                .chars()
+                .next()
+                .map_or(1, |c| 1 + c.len_utf8());
+            markdown.replace_range(at..at + end, "");
+        }
         for markup in ["<script", "<!--", "](http", "```", "://"] {
             assert!(!markdown.contains(markup), "{markup}: {text:?}");
         }
