@@ -1,6 +1,8 @@
 //! One binary for all tests that need an engine, root or another tool. Each module is a
 //! capability. What needs none of them is in the binaries `offline` and `refusals`.
 
+/// Acceptance tests of the sandbox itself, in a run of now.
+mod acceptance;
 /// What local users and owners of directories try while the tool runs.
 mod attack;
 /// The whole battery: controls that flip their probes, weakened profiles that fail.
