@@ -262,7 +262,7 @@ fn m34_no_host_file_is_readable() {
     let ours: BTreeSet<&str> = points
         .filter(|point| {
             let below = |base: &&str| *point == *base || point.starts_with(&format!("{base}/"));
-            *point != "/" && !outside.iter().skip(1).any(|base| below(base))
+            *point != "/" && !outside.iter().skip(1).any(below)
         })
         .filter(|point| !point.starts_with("/etc/"))
         .collect();
