@@ -185,23 +185,23 @@ fn m16_nothing_consumes_a_report() {
     let bundle = plain().copy();
     for name in [REPORT, BINDING] {
         let report = at(name);
-        run(tool().arg("verify").arg(&report)).failed(2, "evidence.malformed");
+        run(tool().arg("verify").arg(&report)).failed(2, "inspection.no-input");
         let mut gate = tool();
         gate.arg("gate")
             .arg(&report)
             .args(["--", "touch"])
             .arg(at("started"));
-        run(&mut gate).failed(2, "evidence.malformed");
+        run(&mut gate).failed(2, "inspection.no-input");
         assert_eq!(
             run(tool().arg("diff").args([&report, &report])).status,
             2,
             "{name}"
         );
         for (flag, code) in [
-            ("--policy", "policy.malformed"),
-            ("--request", "request.malformed"),
-            ("--allowed-signers", "signers.malformed"),
-            ("--matrix", "matrix.malformed"),
+            ("--policy", "inspection.no-input"),
+            ("--request", "inspection.no-input"),
+            ("--allowed-signers", "inspection.no-input"),
+            ("--matrix", "inspection.no-input"),
         ] {
             let mut verify = tool();
             verify
@@ -217,7 +217,7 @@ fn m16_nothing_consumes_a_report() {
             .arg("--policy")
             .arg(&report);
         gate.args(["--", "touch"]).arg(at("started"));
-        run(&mut gate).failed(2, "policy.malformed");
+        run(&mut gate).failed(2, "inspection.no-input");
     }
     assert!(!at("started").exists());
     proof(
