@@ -67,8 +67,8 @@ deny:
 
 # Measured side by side with peers, as ratios.
 bench:
-	scripts/with-engines --packages "python3-venv podman runc bubblewrap" sh -ec \
-		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench verify'
+	scripts/with-engines --packages "python3-venv podman runc bubblewrap openssl" sh -ec \
+		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench inspect --bench verify'
 
 # So many seconds of the fuzzer on each target: the whole of verify, OCI layouts, profiles,
 # files of routes, evidence packets. cargo-fuzz is installed below the target directory if there is none.

@@ -12,11 +12,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 use values::seconds;
 
+mod inspect;
 mod pack;
 mod survey;
 mod trust;
 mod values;
 
+pub use inspect::*;
 pub use pack::*;
 pub use survey::*;
 pub use trust::*;
@@ -47,6 +49,7 @@ impl Cli {
         let format = match &self.command {
             Command::Build(args) => args.format,
             Command::Run(args) => args.format,
+            Command::Inspect(args) => args.format,
             Command::Verify(args) => return args.format == VerifyFormat::Json,
             Command::Request(args) => args.format,
             Command::Sign(args) => args.format,
@@ -110,6 +113,18 @@ pub enum Command {
                             output directory and one small file of state (--no-state: not \
                             that) are touched.")]
     Run(RunArgs),
+    /// Have the offline inspector read an evidence packet, inside the attested sandbox.
+    #[command(
+        after_help = "Example: tki-attest inspect --packet packets/june --out reports \
+                            --venue vps\n\n\
+                            The packet is what `tki-attest pack` made; `packet` is for operators \
+                            and something else. Without --evidence the sandbox is attested on the \
+                            spot. The report is triage: it says of each claim what its evidence \
+                            comes to, and no command takes it as an input.\n\n\
+                            Exits with 10 if the report is written and every claim is adequate, \
+                            with 11 if one is not, never with 0."
+    )]
+    Inspect(InspectArgs),
     /// Decide offline whether evidence proves B4′.
     #[command(after_help = "Example: tki-attest verify \
                             reports/sandbox-attestation-evidence-vps-2026-06-09.json")]
@@ -307,6 +322,26 @@ impl HostArgs {
     }
 }
 
+/// The sandbox, and how it is launched.
+#[derive(Debug, Args)]
+pub struct SandboxArgs {
+    /// Seccomp profile: targeted-deny, deny-by-default, or a file in Docker's JSON form.
+    #[arg(long, value_name = "PROFILE", default_value = "deny-by-default")]
+    pub seccomp: String,
+    /// Limits of the sandbox, as a TOML file.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// The OCI runtime that Docker or Podman should use [default: the engine's own].
+    #[arg(long, value_name = "NAME")]
+    pub runtime: Option<String>,
+    /// The exec gate: a supervisor that lets exactly the first exec through.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub gate: GateChoice,
+    /// Neither read nor write what runs remember: which engines refused the exec gate.
+    #[arg(long)]
+    pub no_state: bool,
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -325,25 +360,13 @@ pub struct RunArgs {
     /// Which engine.
     #[command(flatten)]
     pub engine: EngineArgs,
-    /// Seccomp profile: targeted-deny, deny-by-default, or a file in Docker's JSON form.
-    #[arg(long, value_name = "PROFILE", default_value = "deny-by-default")]
-    pub seccomp: String,
-    /// Limits of the sandbox, as a TOML file.
-    #[arg(long, value_name = "FILE")]
-    pub profile: Option<PathBuf>,
     /// Control runs, in which a boundary is relaxed so that its probe must flip
     /// [default: safe for vps and ci, none for dev].
     #[arg(long, value_enum)]
     pub controls: Option<Controls>,
-    /// The OCI runtime that Docker or Podman should use [default: the engine's own].
-    #[arg(long, value_name = "NAME")]
-    pub runtime: Option<String>,
-    /// The exec gate: a supervisor that lets exactly the first exec through.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub gate: GateChoice,
-    /// Neither read nor write what runs remember: which engines refused the exec gate.
-    #[arg(long)]
-    pub no_state: bool,
+    /// The sandbox.
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
     /// The verifying party's request; its nonce goes through the container.
     #[arg(long, value_name = "FILE")]
     pub request: Option<PathBuf>,

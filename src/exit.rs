@@ -14,6 +14,11 @@ pub enum Exit {
     Blocked = 3,
     /// An internal error, which is a bug.
     Internal = 4,
+    /// An inspection was written, and every claim is adequate. It is never 0: nothing may go on
+    /// because of it.
+    Triage = 10,
+    /// An inspection was written, and at least one claim is not adequate.
+    Inadequate = 11,
 }
 
 impl From<Exit> for std::process::ExitCode {

@@ -23,6 +23,7 @@ pub mod failure;
 pub mod files;
 pub mod host;
 pub mod image;
+pub mod inspect;
 pub mod launch;
 pub mod pack;
 pub mod packet;

@@ -79,7 +79,8 @@ impl Worst {
 fn rank(exit: Exit) -> u8 {
     match exit {
         Exit::Done => 0,
-        Exit::Blocked => 1,
+        // What only an inspection ends with proves nothing.
+        Exit::Blocked | Exit::Triage | Exit::Inadequate => 1,
         Exit::Usage => 2,
         Exit::Disproved => 3,
         Exit::Internal => 4,

@@ -70,6 +70,9 @@ fn one(case: &Case, records: &Records, claim: &Claim) -> ClaimResult {
     }
 }
 
+/// Whether a rule fits, and what made it fit.
+type Fits<'a> = fn(&Question<'a>) -> Option<String>;
+
 /// A claim with everything that decides about it.
 struct Question<'a> {
     case: &'a Case<'a>,
@@ -82,7 +85,7 @@ struct Question<'a> {
 impl<'a> Question<'a> {
     /// The first rule that fits, with what made it fit.
     fn decide(&self) -> (Rule, String) {
-        let rules: [(Rule, fn(&Self) -> Option<String>); 22] = [
+        let rules: [(Rule, Fits<'a>); 22] = [
             (Rule::AdScopeGlobal, Self::is_global),
             (Rule::AdScopeWaiver, Self::is_beyond_its_waiver),
             (Rule::AdNoEvidence, Self::has_no_evidence),

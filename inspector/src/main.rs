@@ -3,4 +3,8 @@
 #![no_main]
 
 // Pages that are never touched cost nothing; the sandbox's limit is what holds.
-tki_inside::program!("tki-inspector", 512 << 20, tki_inspector::errand::run);
+tki_inside::program!(
+    "tki-inspector",
+    tki_inspector::caps::RESERVED as usize,
+    tki_inspector::errand::run
+);

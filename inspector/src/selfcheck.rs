@@ -98,8 +98,8 @@ fn has_no_route() -> bool {
         Err(Errno::ENOENT) => String::new(),
         Err(_) => return false,
     };
-    let leads_out = |device: &&str| *device != "lo";
-    facts::ipv4_routes(&ipv4).is_empty() && !facts::ipv6_routes(&ipv6).iter().any(|d| leads_out(&d))
+    let ipv6 = facts::ipv6_routes(&ipv6);
+    facts::ipv4_routes(&ipv4).is_empty() && ipv6.iter().all(|device| *device == "lo")
 }
 
 fn is_scrubbed(environment: &[&[u8]]) -> bool {

@@ -14,7 +14,7 @@ use tki_inside::sys::{
 };
 
 /// How much is read at once.
-const PIECE: usize = 256 * 1024;
+const PIECE: usize = 64 * 1024;
 
 /// The type in a file's mode.
 const TYPE: u32 = 0o170_000;

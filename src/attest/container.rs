@@ -7,7 +7,7 @@ use crate::attest::relax;
 use crate::attest::trial::{FILLED, Outcome, SCOUT, Trial};
 use crate::engine::contract::{Extras, Volume};
 use crate::engine::gate::GateChoice;
-use crate::engine::{Engine, GateKind, Launch};
+use crate::engine::{Engine, GateKind, Launch, Program};
 use crate::host::claim;
 use crate::launch;
 use crate::launch::container::{Launched, Means, Ran};
@@ -17,6 +17,7 @@ use tki_evidence::controls::Relaxation;
 use tki_evidence::described::names::{self, NAME_PREFIX};
 use tki_evidence::seccomp::marked;
 use tki_evidence::settings::Settings;
+use tki_evidence::wire::MAX_TRANSCRIPT;
 
 /// Launches, talks, waits for the end. Whether an engine lets a gate be put
 /// before a container is found out by trying.
@@ -78,8 +79,8 @@ fn attempt(
         true => &name,
         false => trial.run_id,
     };
-    let mut sides = Sides::new(&name, input, &limits, trial.maker, trial.janitor)?;
-    let binds = sides.binds(&trial.profile.limits);
+    let mut sides = Sides::new(&name, input, limits.out(), trial.maker, trial.janitor)?;
+    let binds = sides.binds(trial.profile.limits.out());
     let mut wanted = settings::settings(trial.profile, binds, trial.swap_limit);
     settings::do_without(&mut wanted, trial.lacks);
     let profile = seccomp(trial)?;
@@ -104,11 +105,15 @@ fn attempt(
         image: trial.image,
         janitor: trial.janitor,
         maker: trial.maker,
+        ends: &[0],
     };
-    let launched = launch::container::run(engine, launch, means, &mut sides, |session, sides| {
-        talk(session, trial, sides, events)
-    })?;
-    let Ran { launch, said, gate } = match launched {
+    let launched =
+        launch::container::run(engine, launch, means, &mut sides, |session, sides, _| {
+            talk(session, trial, sides, events)
+        })?;
+    let Ran {
+        launch, said, gate, ..
+    } = match launched {
         Launched::Ended(ran) => *ran,
         Launched::GateRefused(message) => return Ok(Attempt::GateRefused(message)),
     };
@@ -186,7 +191,9 @@ fn order(trial: &Trial, name: &str, settings: Settings, seccomp: String, sides: 
         name: format!("{NAME_PREFIX}{name}"),
         labels: names::labels(trial.run_id, role, trial.nobodys_after),
         image: trial.image_id.into(),
+        program: Program::Prober,
         arguments: vec![errand(trial.relaxations).into()],
+        most_said: MAX_TRANSCRIPT,
         settings,
         cpus: trial.cpus,
         seccomp,

@@ -1,6 +1,6 @@
 //! What a run tells while it goes on. Who listens shows it, or does not.
 
-/// The stages of a run, in their order.
+/// The stages of a run, in their order, and those of an inspection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The image is built, and the engine reached.
@@ -19,6 +19,12 @@ pub enum Stage {
     Collect,
     /// Evidence and artifacts are written.
     Write,
+    /// A packet is read, to be inspected.
+    Packet,
+    /// It is put behind /in.
+    Fill,
+    /// The inspector reads it.
+    Inspect,
 }
 
 impl Stage {
@@ -33,6 +39,9 @@ impl Stage {
             Self::Controls => "controls",
             Self::Collect => "collect",
             Self::Write => "write",
+            Self::Packet => "packet",
+            Self::Fill => "fill",
+            Self::Inspect => "inspect",
         }
     }
 }
@@ -42,6 +51,13 @@ impl Stage {
 pub enum Event<'a> {
     /// A stage begins, and the one before is done.
     Begins(Stage),
+    /// So much of the stage's work is done.
+    Done {
+        /// So many of them.
+        done: u64,
+        /// Of so many.
+        of: u64,
+    },
     /// The user should know this.
     Note(&'a str),
 }

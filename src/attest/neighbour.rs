@@ -8,7 +8,7 @@ use crate::attest::error::AttestError;
 use crate::attest::trial::{FILLED, Trial};
 use crate::engine::Connect;
 use crate::engine::contract::{Extras, Volume};
-use crate::engine::{Engine, Launch};
+use crate::engine::{Engine, Launch, Program};
 use crate::host::claim;
 use crate::launch::container::ended_early;
 use crate::launch::sides::{Maker, Sides};
@@ -19,7 +19,7 @@ use tki_evidence::controls::{Control, Relaxation};
 use tki_evidence::described::names::{self, NAME_PREFIX};
 use tki_evidence::settings::{Bind, Settings};
 use tki_evidence::transcript::{self, TranscriptError};
-use tki_evidence::wire::abstract_canary;
+use tki_evidence::wire::{MAX_TRANSCRIPT, abstract_canary};
 
 /// What it is called, after the run.
 const NAME: &str = "neighbour";
@@ -170,7 +170,7 @@ fn launch(template: &Trial) -> Result<Launch, AttestError> {
     let sides = Sides::new(
         &name,
         &name,
-        &template.profile.limits,
+        template.profile.limits.out(),
         template.maker,
         template.janitor,
     )?;
@@ -200,7 +200,9 @@ fn launch(template: &Trial) -> Result<Launch, AttestError> {
         name: format!("{NAME_PREFIX}{name}"),
         labels: names::labels(template.run_id, NAME, template.nobodys_after),
         image: template.image_id.into(),
+        program: Program::Prober,
         arguments: vec![NAME.into(), canary],
+        most_said: MAX_TRANSCRIPT,
         settings,
         cpus: template.cpus,
         seccomp: String::new(),

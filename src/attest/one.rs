@@ -2,7 +2,7 @@
 //! same on every engine of this host.
 
 use crate::attest::answer;
-use crate::attest::bundle::{self, Written};
+use crate::attest::bundle::{self, Draft, Written};
 use crate::attest::error::AttestError;
 use crate::attest::events::{Event, Listener, Stage};
 use crate::attest::memory::Memory;
@@ -79,6 +79,31 @@ pub fn on_one(order: &Order, sought: &Sought, events: &mut dyn Listener) -> RunR
     let deadline = Instant::now() + sought.timeout;
     let connector = Connector::new(sought, order.runtime.as_deref());
     connector.settle()?;
+    let (_janitor, draft) = through(order, sought, &connector, deadline, events)?;
+    // What was started for the run ends while its evidence is written.
+    write(order, draft, deadline, || drop(connector), events)
+}
+
+/// The same over a connector that is there, and is needed afterwards.
+pub fn on_this(
+    order: &Order,
+    sought: &Sought,
+    connector: &Connector,
+    deadline: Instant,
+    events: &mut dyn Listener,
+) -> RunResult {
+    let (_janitor, draft) = through(order, sought, connector, deadline, events)?;
+    write(order, draft, deadline, || (), events)
+}
+
+/// Builds, launches and probes. The janitor has nothing to do any more, and ends meanwhile.
+fn through(
+    order: &Order,
+    sought: &Sought,
+    connector: &Connector,
+    deadline: Instant,
+    events: &mut dyn Listener,
+) -> Result<(Janitor, Draft), Failure> {
     events.hear(Event::Begins(Stage::Build));
     // One deadline for everything: whatever connects later has less time.
     let connect = || connector.connect(time_left(deadline, "connecting")?);
@@ -101,7 +126,7 @@ pub fn on_one(order: &Order, sought: &Sought, events: &mut dyn Listener) -> RunR
         janitor: &janitor,
         request: request.transpose()?,
     };
-    let bundle = attest(engine, &connect, &plan, events).inspect_err(|error| {
+    let draft = attest(engine, &connect, &plan, events).inspect_err(|error| {
         // An engine that comes back, or another service of it, may hold something.
         if error.has_lost_engine() {
             janitor.take_over();
@@ -110,7 +135,18 @@ pub fn on_one(order: &Order, sought: &Sought, events: &mut dyn Listener) -> RunR
         }
     })?;
     janitor.done();
-    let elapsed_us = bundle.elapsed_us;
+    Ok((janitor, draft))
+}
+
+/// Writes and verifies, with something beside it.
+fn write(
+    order: &Order,
+    draft: Draft,
+    deadline: Instant,
+    beside: impl FnOnce() + Send,
+    events: &mut dyn Listener,
+) -> RunResult {
+    let elapsed_us = draft.elapsed_us;
     events.hear(Event::Begins(Stage::Write));
     let sign = order.key.as_ref().map(|key| {
         |name: &str, bytes: &[u8], evidence: &Evidence| {
@@ -118,10 +154,9 @@ pub fn on_one(order: &Order, sought: &Sought, events: &mut dyn Listener) -> RunR
         }
     });
     let sign = sign.as_ref().map(|sign| sign as &bundle::Sign<Failure>);
-    // What was started for the run ends while its evidence is written.
     let written = std::thread::scope(|scope| {
-        scope.spawn(|| drop(connector));
-        bundle.write(&order.out, sign, |bytes, folder| {
+        scope.spawn(beside);
+        draft.write(&order.out, sign, |bytes, folder| {
             Ok(self_verify(bytes, folder)?)
         })
     });

@@ -352,7 +352,7 @@ fn most_processes(runtime: &Runtime) -> i64 {
 }
 
 /// Loads the image; gives its id on the engine.
-fn load_image(
+pub fn load_image(
     engine: &mut dyn Engine,
     image: &Image,
     names: &ImageNames,

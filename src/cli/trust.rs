@@ -219,7 +219,7 @@ pub struct ManArgs {
     pub out: Option<PathBuf>,
 }
 
-fn span(text: &str) -> Result<u64, String> {
+pub(super) fn span(text: &str) -> Result<u64, String> {
     tki_evidence::time::parse_span(text).ok_or_else(|| "a span such as 90s, 15m, 24h or 7d".into())
 }
 

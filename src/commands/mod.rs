@@ -8,6 +8,7 @@ mod engines;
 mod error;
 mod gate;
 mod inputs;
+mod inspect;
 pub mod janitor;
 mod keygen;
 mod output;
@@ -32,6 +33,7 @@ pub fn execute(cli: Cli) -> Result<Exit, Failure> {
     match cli.command {
         Command::Build(args) => build::execute(&args, common),
         Command::Run(args) => run::execute(&args, common),
+        Command::Inspect(args) => inspect::execute(&args, common),
         Command::Verify(args) => verify::execute(&args, common),
         Command::Request(args) => request::execute(&args, common),
         Command::Sign(args) => sign::execute(&args, common),

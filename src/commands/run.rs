@@ -2,8 +2,9 @@
 
 use crate::attest::bundle;
 use crate::attest::one::{Attested, Order, RunResult, on_each, on_one, status_of_all};
-use crate::cli::{Common, Controls, Format, RunArgs, Venue};
+use crate::cli::{Common, Controls, Format, RunArgs};
 use crate::commands::error::CommandError;
+use crate::commands::inputs::{sandbox, usual_controls};
 use crate::commands::output;
 use crate::engine::choice::Choice;
 use crate::exit::Exit;
@@ -15,8 +16,6 @@ use crate::report::engines::{self, Column};
 use crate::report::evidence as report;
 use crate::report::progress::Progress;
 use crate::report::table::Paint;
-use crate::sandbox::profile::{Limits, Profile};
-use crate::sandbox::seccomp::Seccomp;
 use crate::state::State;
 use crate::trust::keys::Key;
 use tki_evidence::engine_kind::EngineKind;
@@ -27,8 +26,8 @@ use tki_evidence::evidence::Status;
 pub fn execute(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
     let offer = Offer {
         file: args.packet.as_deref(),
-        seccomp: &args.seccomp,
-        limits: args.profile.as_deref(),
+        seccomp: &args.sandbox.seccomp,
+        limits: args.sandbox.profile.as_deref(),
     };
     match attempt(args, common) {
         Err(failure) => Err(offer.instead_of(failure)?),
@@ -63,11 +62,7 @@ fn attempt(args: &RunArgs, common: Common) -> Result<Exit, Failure> {
 /// Everything that the arguments name, read. A passphrase is asked for here, before
 /// anything is launched.
 fn resolve(args: &RunArgs) -> Result<Order, Failure> {
-    let seccomp = Seccomp::resolve(&args.seccomp)?;
-    let (limits, chosen) = match &args.profile {
-        Some(file) => Limits::read_chosen(file)?,
-        None => (Limits::default(), Vec::new()),
-    };
+    let (profile, chosen) = sandbox(&args.sandbox)?;
     let venue_rules = venue::rules(args.venue_rules.as_deref())?;
     let proofs = Proofs::read(
         args.platform_proof.as_deref(),
@@ -77,24 +72,21 @@ fn resolve(args: &RunArgs) -> Result<Order, Failure> {
     let key = args.sign.as_deref();
     let limit = args.engine.timeout;
     let key = key.map(|path| Key::open(path, args.passphrase.passphrase.as_ref(), limit));
-    let controls = args.controls.unwrap_or(match args.venue {
-        Venue::Vps | Venue::Ci => Controls::Safe,
-        Venue::Dev => Controls::None,
-    });
+    let controls = args.controls.unwrap_or(usual_controls(args.venue));
     Ok(Order {
         venue: args.venue.name(),
         venue_rules,
         proofs,
-        profile: Profile { seccomp, limits },
+        profile,
         chosen,
         image: args.source.source(),
         controls: controls == Controls::Safe,
-        runtime: args.runtime.clone(),
-        gate: args.gate,
+        runtime: args.sandbox.runtime.clone(),
+        gate: args.sandbox.gate,
         request: args.request.clone(),
         key: key.transpose()?,
         out,
-        state: State::here().filter(|_| !args.no_state),
+        state: State::here().filter(|_| !args.sandbox.no_state),
     })
 }
 

@@ -1,6 +1,7 @@
 //! What an engine must offer.
 
 use crate::engine::EngineError;
+use crate::engine::filling::{Files, FillError};
 use crate::engine::gate::Closed;
 use crate::host::first::Named;
 use crate::image::Image;
@@ -11,7 +12,7 @@ use tki_evidence::evidence::{Holdings, Runtime};
 use tki_evidence::settings::Settings;
 
 pub use tki_evidence::described::names::{
-    LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX, PROBER,
+    INSPECTOR, LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, NAME_PREFIX, PROBER, PROGRAMS,
 };
 pub use tki_evidence::wire::LONGEST_RUN;
 
@@ -54,6 +55,12 @@ pub trait Engine: Send {
     /// It makes volumes for a container, so that nothing of it is a path of this host.
     fn makes_volumes(&self) -> bool {
         false
+    }
+
+    /// Puts files below /in of a container that is made as `launch` says, never started, and
+    /// removed: its volume there keeps them. Asked only of an engine that makes volumes.
+    fn fill(&mut self, _launch: &Launch, _files: Files) -> Result<(), FillError> {
+        Err(FillError::NoVolumes)
     }
 
     /// Removes volumes of a run whose containers are gone, by name. It is done even after a
@@ -175,8 +182,12 @@ pub struct Launch {
     pub labels: Vec<(String, String)>,
     /// The image's id.
     pub image: String,
-    /// The prober's arguments.
+    /// What it executes.
+    pub program: Program,
+    /// The program's arguments.
     pub arguments: Vec<String>,
+    /// The most bytes that it may write to its standard output, all in all.
+    pub most_said: usize,
     /// Its settings.
     pub settings: Settings,
     /// How many processors the engine's host has.
@@ -197,6 +208,33 @@ pub struct Launch {
     pub gate: bool,
     /// What it gets besides its settings.
     pub extras: Extras,
+}
+
+/// What a container of ours executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Program {
+    /// The prober, to which an image leads by itself.
+    Prober,
+    /// The inspector.
+    Inspector,
+}
+
+impl Program {
+    /// Where it is in an image.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Prober => "/tki-prober",
+            Self::Inspector => "/tki-inspector",
+        }
+    }
+
+    /// What an engine is told to execute, where it is not what the image says.
+    pub fn entry_point(self) -> Option<Vec<String>> {
+        match self {
+            Self::Prober => None,
+            Self::Inspector => Some(vec![self.path().to_owned()]),
+        }
+    }
 }
 
 /// What a control's container gets that no setting says. Engines with a daemon have no way

@@ -183,8 +183,8 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
-    /// The container says more than any prober would.
-    #[error("the container wrote {what}: that is not the prober")]
+    /// The container says more than the program in it would.
+    #[error("the container wrote {what}: that is not our program")]
     TooMuch {
         /// How much of what.
         what: String,

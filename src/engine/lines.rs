@@ -2,23 +2,35 @@
 
 use crate::engine::EngineError;
 use std::collections::VecDeque;
-use tki_evidence::wire::{MAX_LINE, MAX_TRANSCRIPT};
+use tki_evidence::wire::MAX_LINE;
 
 /// Lines that have arrived, and the beginning of the next one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lines {
+    /// The most bytes of all of them.
+    most: usize,
     whole: VecDeque<Vec<u8>>,
     partial: Vec<u8>,
     received: usize,
 }
 
 impl Lines {
+    /// Those of a container that may write so many bytes.
+    pub fn new(most: usize) -> Self {
+        Self {
+            most,
+            whole: VecDeque::new(),
+            partial: Vec::new(),
+            received: 0,
+        }
+    }
+
     /// Takes in a piece of output.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
         self.received += bytes.len();
-        if self.received > MAX_TRANSCRIPT {
+        if self.received > self.most {
             return Err(EngineError::TooMuch {
-                what: format!("more than {MAX_TRANSCRIPT} bytes"),
+                what: format!("more than {} bytes", self.most),
             });
         }
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -51,10 +63,11 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tki_evidence::wire::MAX_TRANSCRIPT;
 
     #[test]
     fn pieces_become_lines() {
-        let mut lines = Lines::default();
+        let mut lines = Lines::new(MAX_TRANSCRIPT);
         lines.take(b"one\ntw").unwrap();
         lines.take(b"o\n\nrest").unwrap();
         for wanted in ["one", "two", ""] {
@@ -67,9 +80,9 @@ mod tests {
 
     #[test]
     fn a_flood_is_refused() {
-        let mut lines = Lines::default();
+        let mut lines = Lines::new(MAX_TRANSCRIPT);
         assert!(lines.take(&vec![b'x'; MAX_LINE + 1]).is_err());
-        let mut lines = Lines::default();
+        let mut lines = Lines::new(MAX_TRANSCRIPT);
         assert!(lines.take(&vec![b'\n'; MAX_TRANSCRIPT + 1]).is_err());
     }
 }

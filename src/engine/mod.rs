@@ -11,6 +11,7 @@ pub mod contract;
 pub mod docker;
 pub mod driver;
 pub mod error;
+pub mod filling;
 pub mod gate;
 pub mod lines;
 pub mod local;
@@ -21,6 +22,6 @@ pub mod support;
 
 pub use contract::{
     Configured, Connect, Ended, Engine, EngineFacts, GateKind, Identity, ImageNames, Launch,
-    Leftover, Session, Surroundings,
+    Leftover, Program, Session, Surroundings,
 };
 pub use error::EngineError;

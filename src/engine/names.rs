@@ -5,6 +5,10 @@ use crate::clock::parse_rfc3339;
 use crate::engine::contract::{LONGEST_RUN, NAME_PREFIX};
 pub use tki_evidence::described::names::is_id;
 
+/// How the name of the container ends that is never started: an inspection's /in is filled
+/// through it.
+pub const FILLER: &str = "-fill";
+
 /// What a name tells about its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {

@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tki_evidence::controller::Controller;
-use tki_evidence::described::names::PROBER;
+use tki_evidence::described::names::PROGRAMS;
 use tki_evidence::facts;
 
 /// What a process must have to be the container's first.
@@ -110,7 +110,7 @@ impl First {
             input: marks.input.clone(),
         };
         let read = |name: &str| fs::read_to_string(first.folder().join(name));
-        if read("comm").map_or(true, |name| name.trim_end() != PROBER) {
+        if read("comm").map_or(true, |name| !PROGRAMS.contains(&name.trim_end())) {
             return Err(Unseen::NotHere);
         }
         let membership = read("cgroup").map_err(|error| Unseen::Unreadable {

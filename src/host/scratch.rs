@@ -6,6 +6,9 @@
 //! that file system by itself, and the host's mount and directory are taken
 //! away: nothing is left to clean up, whatever happens to us afterwards.
 //!
+//! What an inspection reads lies on a second tmpfs, mounted on the directory behind /in, with room
+//! for just that: /out has the size that was attested, whatever /in takes. Both go together.
+//!
 //! Modes below that directory are open, so that a denial inside can only come from the
 //! mount. The directory itself is this user's alone, and so nobody else reaches them: an
 //! engine runs as root or as this user, and binds what lies below. Everything is made by
@@ -34,13 +37,22 @@ pub struct Scratch<'a> {
     backing: OutBacking,
 }
 
+/// What is behind /in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The file that the probes try to change, beside /out.
+    Target,
+    /// Nothing yet, with room of its own for so much.
+    Room(Memory),
+}
+
 impl<'a> Scratch<'a> {
-    /// Makes the directories, with the file that the probes try to change. `size` is that
-    /// of their file system, `owner` the sandbox's user (`UID:GID`), and `maker` who
-    /// evidence says has made them.
+    /// Makes the directories. `size` is that of /out, `owner` the sandbox's user (`UID:GID`),
+    /// and `maker` who evidence says has made them.
     pub fn new(
         run_id: &str,
         size: Memory,
+        input: Input,
         owner: &str,
         maker: &str,
         janitor: &'a Janitor,
@@ -69,7 +81,11 @@ impl<'a> Scratch<'a> {
                 maker: maker.to_owned(),
             },
         };
-        let input = fill(claim.folder(), owner).map_err(failed)?;
+        let input = match input {
+            Input::Target => fill(claim.folder(), owner),
+            Input::Room(room) => make_room(claim.folder(), owner, claim.is_mounted(), room),
+        };
+        let input = input.map_err(failed)?;
         Ok(Self {
             janitor,
             claim,
@@ -134,15 +150,35 @@ const OUTPUT: &str = "out";
 /// /in. They are open to everybody as far as modes are concerned, and lie where nobody
 /// else gets.
 fn fill(base: &Folder, owner: &str) -> io::Result<Folder> {
-    let [input, output] = [base.make(INPUT)?, base.make(OUTPUT)?];
+    let input = base.make(INPUT)?;
     let text = b"The probes try to change this file.\n";
     let target = input.write("tki-probe-target", text, 0o666)?;
-    for made in [target.as_fd(), input.as_fd(), output.as_fd()] {
+    for made in [target.as_fd(), input.as_fd()] {
         give_to(owner, made);
     }
     input.set_mode(0o777)?;
-    output.set_mode(0o777)?;
+    make_output(base, owner)?;
     Ok(input)
+}
+
+/// Makes both directories, that for /in empty, and with a file system of its own if the one of
+/// both is one of ours. What comes there belongs to this user, and the mount inside is read-only.
+fn make_room(base: &Folder, owner: &str, mounted: bool, room: Memory) -> io::Result<Folder> {
+    let mut input = base.make(INPUT)?;
+    if mounted {
+        mount_tmpfs(&input.alias(), room)?;
+        // What was held lies below the mount.
+        input = base.enter(INPUT)?;
+    }
+    input.set_mode(0o755)?;
+    make_output(base, owner)?;
+    Ok(input)
+}
+
+fn make_output(base: &Folder, owner: &str) -> io::Result<()> {
+    let output = base.make(OUTPUT)?;
+    give_to(owner, output.as_fd());
+    output.set_mode(0o777)
 }
 
 /// Gives a file to the sandbox's user. Without root the open modes have to do.

@@ -54,3 +54,27 @@ fn nobody_else_reaches_what_is_open() {
     drop(claim);
     assert!(!base.exists());
 }
+
+/// /in takes nothing of the size of /out, and both are gone together.
+#[test]
+fn what_is_read_has_room_of_its_own() {
+    if !is_root() {
+        return;
+    }
+    let (_place, parent) = open_place();
+    let size = |bytes| Memory { bytes, files: 64 };
+    let cover = |base: &Path| mount_tmpfs(base, size(64 << 10));
+    let mut claim = Claim::make(parent, "tki-attest-x", Some(&cover)).unwrap();
+    assert!(claim.is_mounted());
+    let base = claim.folder().path().to_owned();
+    let input = make_room(claim.folder(), "58713:58713", true, size(1 << 20)).unwrap();
+    drop(input.write("large", &[b'x'; 512 << 10], 0o644).unwrap());
+    fs::write(base.join("out/report"), [b'x'; 56 << 10]).unwrap();
+    let full = fs::write(base.join("out/more"), [b'x'; 64 << 10]).unwrap_err();
+    assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+    drop(input);
+    claim.remove();
+    assert!(!base.exists());
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(&base.display().to_string()));
+}

@@ -20,6 +20,8 @@ pub struct Means<'a> {
     pub janitor: &'a Janitor,
     /// Who makes what stands behind /in and /out.
     pub maker: &'a Maker,
+    /// The exit statuses with which its program says that all is well.
+    pub ends: &'static [i64],
 }
 
 /// What came of a launch.
@@ -40,16 +42,18 @@ pub struct Ran<T> {
     pub said: T,
     /// What the exec gate did.
     pub gate: GateReport,
+    /// Its exit status, one of those that were expected, if the engine still knew it.
+    pub status: Option<i64>,
 }
 
 /// Launches a container with a gate before it, if the launch asks for one, has `converse`
-/// talk with it, and waits for its end.
+/// talk with it, as it was launched, and waits for its end.
 pub fn run<T, E: From<LaunchError>>(
     engine: &mut dyn Engine,
     mut launch: Launch,
     means: Means,
     sides: &mut Sides,
-    converse: impl FnOnce(&mut dyn Session, &mut Sides) -> Result<T, E>,
+    converse: impl FnOnce(&mut dyn Session, &mut Sides, &Launch) -> Result<T, E>,
 ) -> Result<Launched<T>, E> {
     let plain = launch.seccomp.clone();
     let doorway = if launch.gate && engine.gate_kind() == GateKind::Listener {
@@ -69,7 +73,7 @@ pub fn run<T, E: From<LaunchError>>(
         }
         (other, _) => other.map_err(LaunchError::from)?,
     };
-    let talked = converse(session.as_mut(), sides).and_then(|said| {
+    let talked = converse(session.as_mut(), sides, &launch).and_then(|said| {
         let ended = session.finish().map_err(LaunchError::from)?;
         Ok((said, ended))
     });
@@ -86,8 +90,13 @@ pub fn run<T, E: From<LaunchError>>(
     if launch.seccomp != plain {
         gate.plain_profile = plain;
     }
-    check_end(ended)?;
-    Ok(Launched::Ended(Box::new(Ran { launch, said, gate })))
+    let status = check_end(ended, means.ends)?;
+    Ok(Launched::Ended(Box::new(Ran {
+        launch,
+        said,
+        gate,
+        status,
+    })))
 }
 
 /// The engine was asked for volumes, and it is these that it did not make.
@@ -132,10 +141,10 @@ pub fn ended_early(session: &mut dyn Session, when: &'static str) -> LaunchError
     }
 }
 
-/// The prober ends with 0 when it has said everything.
-fn check_end(ended: Ended) -> Result<(), LaunchError> {
+/// A program of ours ends with one of these when it has said everything.
+fn check_end(ended: Ended, expected: &[i64]) -> Result<Option<i64>, LaunchError> {
     match ended.status {
-        Some(0) | None => Ok(()),
-        Some(status) => Err(LaunchError::EndedBadly { status }),
+        Some(status) if !expected.contains(&status) => Err(LaunchError::EndedBadly { status }),
+        status => Ok(status),
     }
 }

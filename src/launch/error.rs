@@ -48,8 +48,8 @@ pub enum LaunchError {
         /// What it wrote to standard error.
         complaint: String,
     },
-    /// Everything was said, and then the prober failed.
-    #[error("the prober said everything but ended with status {status}")]
+    /// Everything was said, and then the program failed.
+    #[error("the container said everything but ended with status {status}")]
     EndedBadly {
         /// Its exit status.
         status: i64,

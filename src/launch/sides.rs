@@ -3,17 +3,17 @@
 //! volumes binds directories that [`Scratch`] makes.
 
 use crate::host::claim::{self, Claim};
-use crate::host::first::{Input, Marks};
+use crate::host::first::{self, Marks};
 use crate::host::janitor::Janitor;
-use crate::host::scratch::Scratch;
+use crate::host::scratch::{Input, Scratch};
 use crate::launch::error::LaunchError;
-use crate::sandbox::profile::{Limits, USER};
+use crate::sandbox::profile::USER;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use tki_evidence::controller::Controller;
 use tki_evidence::described::names::NAME_PREFIX;
 use tki_evidence::evidence::OutBacking;
-use tki_evidence::settings::{Bind, memory};
+use tki_evidence::settings::{Bind, Memory, memory};
 
 /// Who makes what stands behind /in and /out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,21 +58,42 @@ pub struct Volumes<'a> {
 }
 
 impl<'a> Sides<'a> {
-    /// Those of the run or control that is called `name`; if the engine makes them, /in is
-    /// the volume of the one that is called `input`.
+    /// Those of the run or control that is called `name`, with /out of this size; if the engine
+    /// makes them, /in is the volume of the one that is called `input`.
     pub fn new(
         name: &str,
         input: &str,
-        limits: &Limits,
+        out: Memory,
+        maker: &Maker,
+        janitor: &'a Janitor,
+    ) -> Result<Self, LaunchError> {
+        Self::with(name, input, Input::Target, out, maker, janitor)
+    }
+
+    /// Those of the inspection that is called `name`. On this host there is so much room for
+    /// what it reads.
+    pub fn with_room(
+        name: &str,
+        room: Memory,
+        out: Memory,
+        maker: &Maker,
+        janitor: &'a Janitor,
+    ) -> Result<Self, LaunchError> {
+        Self::with(name, name, Input::Room(room), out, maker, janitor)
+    }
+
+    fn with(
+        name: &str,
+        input: &str,
+        content: Input,
+        out: Memory,
         maker: &Maker,
         janitor: &'a Janitor,
     ) -> Result<Self, LaunchError> {
         let Maker::Launcher(said) = maker else {
-            return Ok(Self::Engine(Volumes::new(
-                name, input, limits, maker, janitor,
-            )));
+            return Ok(Self::Engine(Volumes::new(name, input, out, maker, janitor)));
         };
-        let scratch = Scratch::new(name, limits.out(), USER, &maker.name(), janitor)?;
+        let scratch = Scratch::new(name, out, content, USER, &maker.name(), janitor)?;
         if !said.is_empty() && scratch.backing().kind != "tmpfs" {
             return Err(LaunchError::NoRight {
                 said: said.clone(),
@@ -82,9 +103,9 @@ impl<'a> Sides<'a> {
         Ok(Self::Host(scratch))
     }
 
-    /// What a container with these limits is asked to be given, before a control relaxes
+    /// What a container is asked to be given, with /out of this size, before a control relaxes
     /// anything of it.
-    pub fn binds(&self, limits: &Limits) -> Vec<Bind> {
+    pub fn binds(&self, out: Memory) -> Vec<Bind> {
         match self {
             Self::Host(scratch) => {
                 let path = |path: PathBuf| path.to_string_lossy().into_owned();
@@ -96,7 +117,7 @@ impl<'a> Sides<'a> {
             Self::Engine(volumes) => vec![
                 Bind::of_engine(&volumes.input, "/in", true),
                 Bind {
-                    options: memory(limits.out()),
+                    options: memory(out),
                     ..Bind::of_engine("", "/out", false)
                 },
             ],
@@ -149,8 +170,8 @@ impl<'a> Sides<'a> {
     /// engine that cannot set these limits.
     pub fn marks(&self, lacks: &[Controller]) -> Marks {
         let input = match self {
-            Self::Host(scratch) => Input::directory(&scratch.input()),
-            Self::Engine(volumes) => Input::Volume(volumes.input.clone()),
+            Self::Host(scratch) => first::Input::directory(&scratch.input()),
+            Self::Engine(volumes) => first::Input::Volume(volumes.input.clone()),
         };
         Marks::new(input, lacks)
     }
@@ -164,7 +185,7 @@ impl<'a> Sides<'a> {
 }
 
 impl<'a> Volumes<'a> {
-    fn new(name: &str, input: &str, limits: &Limits, maker: &Maker, janitor: &'a Janitor) -> Self {
+    fn new(name: &str, input: &str, out: Memory, maker: &Maker, janitor: &'a Janitor) -> Self {
         Self {
             name: name.to_owned(),
             input: format!("{NAME_PREFIX}{input}"),
@@ -172,7 +193,7 @@ impl<'a> Volumes<'a> {
                 kind: "tmpfs".into(),
                 reason: format!(
                     "noexec,nosuid,nodev,size={},nr_inodes={}",
-                    limits.out_bytes, limits.out_files
+                    out.bytes, out.files
                 ),
                 maker: maker.name(),
             },

@@ -1,5 +1,5 @@
 //! What people see: [`progress`] while something runs, a [`failure`] where it ends, tables when it is done
-//! ([`evidence`], [`decision`], [`diff`], [`probes`], [`seccomp`]), files for others ([`markdown`],
+//! ([`evidence`], [`decision`], [`inspection`], [`diff`], [`probes`], [`seccomp`]), files for others ([`markdown`],
 //! [`junit`], [`binding`], all through [`verification`]), and only text that is safe to print
 //! (crate `tki_text`).
 
@@ -9,6 +9,7 @@ pub mod diff;
 pub mod engines;
 pub mod evidence;
 pub mod failure;
+pub mod inspection;
 pub mod junit;
 pub mod markdown;
 pub mod pack;

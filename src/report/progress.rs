@@ -13,6 +13,8 @@ pub struct Progress {
     shown: bool,
     paint: Paint,
     current: Option<(String, Instant)>,
+    /// How long the longest line of this stage was.
+    width: usize,
 }
 
 impl Progress {
@@ -23,6 +25,7 @@ impl Progress {
             shown: !quiet && std::io::stderr().is_terminal(),
             paint,
             current: None,
+            width: 0,
         }
     }
 
@@ -34,6 +37,18 @@ impl Progress {
             let _ = write!(err, "  · {name:<8} …");
             let _ = err.flush();
             self.current = Some((name.to_owned(), Instant::now()));
+            self.width = 0;
+        }
+    }
+
+    /// How far the stage is.
+    pub fn count(&mut self, done: u64, of: u64) {
+        if let Some((name, _)) = &self.current {
+            let mut err = std::io::stderr();
+            let line = format!("  · {name:<8} {done} of {of}");
+            self.width = self.width.max(line.chars().count());
+            let _ = write!(err, "\r{line}");
+            let _ = err.flush();
         }
     }
 
@@ -52,7 +67,12 @@ impl Progress {
         if let Some((name, since)) = self.current.take() {
             let mark = self.paint.good("✓");
             let took = since.elapsed().as_millis();
-            let _ = writeln!(std::io::stderr(), "\r  {mark} {name:<8} {took:>5} ms");
+            // Over whatever stood there.
+            let rest = self
+                .width
+                .saturating_sub(format!("  ✓ {name:<8} {took:>5} ms").chars().count());
+            let rest = " ".repeat(rest);
+            let _ = writeln!(std::io::stderr(), "\r  {mark} {name:<8} {took:>5} ms{rest}");
         }
     }
 }
@@ -61,6 +81,7 @@ impl Listener for Progress {
     fn hear(&mut self, event: Event) {
         match event {
             Event::Begins(stage) => self.stage(stage.name()),
+            Event::Done { done, of } => self.count(done, of),
             Event::Note(text) => self.note(text),
         }
     }

@@ -12,6 +12,7 @@ use tki_evidence::matrix::Matrix;
 use tki_evidence::policy::Policy;
 use tki_evidence::request::Request;
 use tki_evidence::stamp::sha256_hex;
+use tki_verify::error::is_inspection;
 use tki_verify::signers::{AllowedSigners, MAX_LIST};
 
 /// The largest request, policy, matrix or profile that is read, in bytes.
@@ -44,7 +45,7 @@ pub fn known() -> Result<Known, BroughtError> {
 
 /// The SHA-256 of a seccomp profile's file.
 pub fn seccomp_sha256(path: &Path) -> Result<String, BroughtError> {
-    let bytes = read(path, Input::Seccomp, MAX_INPUT)?;
+    let bytes = read(path, Input::Seccomp)?;
     Ok(sha256_hex(&bytes))
 }
 
@@ -58,17 +59,29 @@ pub fn image(layout: &Path) -> Result<ImageDigests, BroughtError> {
     })
 }
 
-fn read(path: &Path, input: Input, most: u64) -> Result<Vec<u8>, BroughtError> {
-    read_bounded(path, most).map_err(|error| BroughtError::Unreadable {
-        input,
-        path: path.to_owned(),
-        error,
-    })
+/// Reads a file that a verifier brings along. The report of an inspection is none, whatever it
+/// is brought as.
+pub fn read(path: &Path, input: Input) -> Result<Vec<u8>, BroughtError> {
+    let most = match input {
+        Input::Signers => MAX_LIST,
+        _ => MAX_INPUT,
+    };
+    match read_bounded(path, most) {
+        Ok(bytes) if is_inspection(&bytes) => Err(BroughtError::Inspection {
+            path: path.to_owned(),
+        }),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(BroughtError::Unreadable {
+            input,
+            path: path.to_owned(),
+            error,
+        }),
+    }
 }
 
 /// A matrix and the SHA-256 of its file.
 pub fn matrix(path: &Path) -> Result<(Matrix, String), BroughtError> {
-    let bytes = read(path, Input::Matrix, MAX_INPUT)?;
+    let bytes = read(path, Input::Matrix)?;
     let matrix = Matrix::parse(&bytes).map_err(|error| BroughtError::Matrix {
         path: path.to_owned(),
         error,
@@ -78,8 +91,12 @@ pub fn matrix(path: &Path) -> Result<(Matrix, String), BroughtError> {
 
 /// A request and the SHA-256 of its file.
 pub fn request(path: &Path) -> Result<(Request, String), BroughtError> {
-    let bytes = read(path, Input::Request, MAX_INPUT)?;
-    Request::parse(&bytes).map_err(|error| BroughtError::Request {
+    request_in(path, &read(path, Input::Request)?)
+}
+
+/// The same of the file's bytes.
+pub fn request_in(path: &Path, bytes: &[u8]) -> Result<(Request, String), BroughtError> {
+    Request::parse(bytes).map_err(|error| BroughtError::Request {
         path: path.to_owned(),
         error,
     })
@@ -87,20 +104,32 @@ pub fn request(path: &Path) -> Result<(Request, String), BroughtError> {
 
 /// Who may sign, and the SHA-256 of the list's file.
 pub fn signers(path: &Path) -> Result<(AllowedSigners, String), BroughtError> {
-    let bytes = read(path, Input::Signers, MAX_LIST)?;
-    let list = AllowedSigners::parse(&bytes).map_err(|error| BroughtError::Signers {
+    signers_in(path, &read(path, Input::Signers)?)
+}
+
+/// The same of the file's bytes.
+pub fn signers_in(path: &Path, bytes: &[u8]) -> Result<(AllowedSigners, String), BroughtError> {
+    let list = AllowedSigners::parse(bytes).map_err(|error| BroughtError::Signers {
         path: path.to_owned(),
         error,
     })?;
-    Ok((list, sha256_hex(&bytes)))
+    Ok((list, sha256_hex(bytes)))
 }
 
 /// A policy and the SHA-256 of its file. One that asks for less than the built-in bar is
 /// refused unless that is allowed.
 pub fn policy(path: &Path, allow_weaker: bool) -> Result<(Policy, String), BroughtError> {
-    let bytes = read(path, Input::Policy, MAX_INPUT)?;
+    policy_in(path, &read(path, Input::Policy)?, allow_weaker)
+}
+
+/// The same of the file's bytes.
+pub fn policy_in(
+    path: &Path,
+    bytes: &[u8],
+    allow_weaker: bool,
+) -> Result<(Policy, String), BroughtError> {
     let path = path.to_owned();
-    let Ok(text) = std::str::from_utf8(&bytes) else {
+    let Ok(text) = std::str::from_utf8(bytes) else {
         return Err(BroughtError::BinaryPolicy { path });
     };
     let policy: Policy = match toml::from_str(text) {
@@ -117,5 +146,5 @@ pub fn policy(path: &Path, allow_weaker: bool) -> Result<(Policy, String), Broug
     if !weaknesses.is_empty() && !allow_weaker {
         return Err(BroughtError::Weaker { path, weaknesses });
     }
-    Ok((policy, sha256_hex(&bytes)))
+    Ok((policy, sha256_hex(bytes)))
 }

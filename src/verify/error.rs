@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use tki_evidence::matrix::MatrixError;
 use tki_evidence::policy::PolicyError;
 use tki_evidence::request::RequestError;
+use tki_verify::error::{NO_INSPECTION, NOT_AN_INPUT};
 use tki_verify::signers::ListError;
 
 /// A file that a verifier brings along.
@@ -44,6 +45,12 @@ pub enum BroughtError {
         path: PathBuf,
         /// Why.
         error: io::Error,
+    },
+    /// The report of an inspection.
+    #[error("{}: it is the report of an inspection, and {NOT_AN_INPUT}", .path.display())]
+    Inspection {
+        /// The file.
+        path: PathBuf,
     },
     /// A matrix of another form.
     #[error("{}: {error}", .path.display())]
@@ -120,6 +127,9 @@ impl From<BroughtError> for Failure {
                     Input::Policy => "policy.unreadable",
                 };
                 Failure::usage(code, what, "give a file that can be read")
+            }
+            BroughtError::Inspection { .. } => {
+                Failure::usage("inspection.no-input", what, NO_INSPECTION)
             }
             BroughtError::Matrix { .. } => Failure::usage(
                 "matrix.malformed",

@@ -11,7 +11,7 @@
 
 use crate::artifacts::{self, Checked, Loaded, Source};
 use crate::checks::{Checks, truth};
-use crate::error::{EvidenceError, VerifyError};
+use crate::error::{EvidenceError, INSPECTIONS, VerifyError};
 use crate::seal::{self, Seal};
 use crate::transcripts::Run;
 use crate::{Assurance, Bundle, Inputs, Outcome, Step, Verification};
@@ -261,6 +261,9 @@ fn check_version(value: &Value) -> Result<(), EvidenceError> {
     };
     match map.get("schema") {
         Some(Value::String(schema)) if *schema == SCHEMA => Ok(()),
+        Some(Value::String(schema)) if INSPECTIONS.contains(&schema.as_str()) => {
+            Err(EvidenceError::Inspection)
+        }
         Some(Value::String(schema)) => Err(EvidenceError::Schema(schema.clone())),
         _ => Err(EvidenceError::NoSchema),
     }

@@ -7,11 +7,15 @@ use alloc::{format, vec};
 
 /// How the name of every container of ours begins; the run's id follows.
 pub const NAME_PREFIX: &str = "tki-attest-";
-/// The program in the container, and what its process is called.
+/// The program that tries everything, and what its process is called.
 pub const PROBER: &str = "tki-prober";
+/// The program that reads a packet, and what its process is called.
+pub const INSPECTOR: &str = "tki-inspector";
+/// What containers of ours execute.
+pub const PROGRAMS: [&str; 2] = [PROBER, INSPECTOR];
 /// The label that every container of ours carries, with the run's id.
 pub const LABEL_RUN: &str = "dev.tki.attest.run";
-/// `probe`, `control`, `neighbour` or `scout`.
+/// `probe`, `control`, `neighbour`, `scout` or `inspect`.
 pub const LABEL_ROLE: &str = "dev.tki.attest.role";
 /// Unix time after which `clean` may remove the container.
 pub const LABEL_DEADLINE: &str = "dev.tki.attest.deadline";

@@ -78,7 +78,7 @@ impl<'a> Container<'a> {
             id,
             attached: None,
             waiting: None,
-            lines: Lines::default(),
+            lines: Lines::new(launch.most_said),
             complaint: Vec::new(),
             removed: false,
             maker,

@@ -11,6 +11,7 @@ pub mod contexts;
 pub mod dial;
 pub mod endpoint;
 pub mod fault;
+pub mod fill;
 
 pub mod login;
 pub mod meter;

@@ -7,7 +7,7 @@ use crate::engine::api::{Api, connect};
 use crate::engine::contract::{LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
 use crate::engine::error::EngineError;
 use crate::engine::names::{Run, is_id, run_of};
-use crate::engine::recover::ours::{Labels, role, told};
+use crate::engine::recover::ours::{Labels, may_be, told};
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::query_parameters::{
@@ -161,8 +161,7 @@ impl Listed {
         if !self.options.is_empty() {
             return Err("it is made of something else");
         }
-        let has_role =
-            |label: &String| [role(&self.name, &run), "neighbour"].contains(&label.as_str());
+        let has_role = |label: &String| label == "neighbour" || may_be(label, &self.name, &run);
         let told = told(&self.labels)
             .filter(|told| told.id == run.id && self.labels.get(LABEL_ROLE).is_some_and(has_role));
         let told = told.ok_or("its labels do not agree with its name")?;
@@ -291,6 +290,7 @@ mod tests {
     fn what_this_tool_makes_is_ours() {
         for (suffix, role) in [
             ("", "probe"),
+            ("", "inspect"),
             ("-input", "control"),
             ("-suid-file", "neighbour"),
         ] {

@@ -23,6 +23,7 @@ pub fn create_body(launch: &Launch) -> ContainerCreateBody {
         .collect();
     ContainerCreateBody {
         image: Some(launch.image.clone()),
+        entrypoint: launch.program.entry_point(),
         cmd: Some(launch.arguments.clone()),
         user: Some(settings.user.clone()),
         // A container in another one's network is called as that one is.
@@ -45,6 +46,19 @@ pub fn create_body(launch: &Launch) -> ContainerCreateBody {
         }),
         ..ContainerCreateBody::default()
     }
+}
+
+/// The same, with volumes that get nothing of what the image has there.
+pub fn with_empty_volumes(mut body: ContainerCreateBody) -> ContainerCreateBody {
+    let mounts = body
+        .host_config
+        .as_mut()
+        .and_then(|host| host.mounts.as_mut());
+    let options = mounts.into_iter().flatten();
+    for options in options.filter_map(|mount| mount.volume_options.as_mut()) {
+        options.no_copy = Some(true);
+    }
+    body
 }
 
 fn host_config(launch: &Launch) -> HostConfig {

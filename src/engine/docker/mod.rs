@@ -10,6 +10,7 @@ use crate::engine::contract::{
     Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
 };
 use crate::engine::error::EngineError;
+use crate::engine::filling::{Files, FillError};
 use crate::engine::recover::docker::{Strays, all};
 use crate::engine::recover::ours::Described;
 use crate::image::Image;
@@ -107,6 +108,10 @@ impl Engine for DockerEngine {
 
     fn makes_volumes(&self) -> bool {
         true
+    }
+
+    fn fill(&mut self, launch: &Launch, files: Files) -> Result<(), FillError> {
+        session::fill(&mut self.api, launch, files)
     }
 
     fn let_go(&mut self, volumes: &[String]) -> Result<(), EngineError> {

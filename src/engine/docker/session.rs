@@ -3,11 +3,13 @@
 use super::host_config;
 use crate::engine::api::container::Container;
 use crate::engine::api::raw::Raw;
-use crate::engine::api::{Api, connect};
+use crate::engine::api::{Api, connect, fill};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
+use crate::engine::filling::{Files, FillError};
 use crate::engine::names::is_id;
 use crate::engine::recover::groups::Maker;
+use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use hyper::Method;
 use serde::Deserialize;
@@ -18,13 +20,32 @@ const MAX_SETTINGS: usize = 1 << 20;
 
 /// Creates, attaches, starts.
 pub fn launch<'a>(api: &'a mut Api, launch: &Launch) -> Result<Box<dyn Session + 'a>, EngineError> {
+    let body = host_config::create_body(launch);
+    let mut container = create(api, launch, body)?;
+    container.attach()?;
+    let removal = wait_for_removal(container.api.raw.clone(), container.id.clone());
+    container.wait_beside(removal);
+    container.start()?;
+    Ok(Box::new(DockerSession { container }))
+}
+
+/// Creates, has the files put into its volume, and removes it.
+pub fn fill(api: &mut Api, launch: &Launch, files: Files) -> Result<(), FillError> {
+    let body = host_config::with_empty_volumes(host_config::create_body(launch));
+    fill::fill(&mut create(api, launch, body)?, files)
+}
+
+fn create<'a>(
+    api: &'a mut Api,
+    launch: &Launch,
+    body: ContainerCreateBody,
+) -> Result<Container<'a>, EngineError> {
     let (docker, host) = (api.docker.clone(), api.host.clone());
     let options = CreateContainerOptionsBuilder::new()
         .name(&launch.name)
         .build();
-    let body = host_config::create_body(launch);
     let request = "POST /containers/create";
-    let mut container = Container::create(api, Maker::Docker, launch, request, async {
+    Container::create(api, Maker::Docker, launch, request, async {
         match docker.create_container(Some(options), body).await {
             // It becomes part of every later request.
             Ok(created) if is_id(&created.id) => Ok(created.id),
@@ -35,12 +56,7 @@ pub fn launch<'a>(api: &'a mut Api, launch: &Launch) -> Result<Box<dyn Session +
             }),
             Err(error) => Err(connect::explain(&host, request, error)),
         }
-    })?;
-    container.attach()?;
-    let removal = wait_for_removal(container.api.raw.clone(), container.id.clone());
-    container.wait_beside(removal);
-    container.start()?;
-    Ok(Box::new(DockerSession { container }))
+    })
 }
 
 /// Waits until the container is removed; gives its status.

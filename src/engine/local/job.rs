@@ -2,7 +2,7 @@
 //! socket that only the two hold. When the tool's end closes, the keeper ends
 //! the container; when the keeper's end closes, the tool knows that it is gone.
 
-use crate::engine::contract::Extras;
+use crate::engine::contract::{Extras, Program};
 use crate::engine::gate::Closed;
 use crate::engine::support::Support;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,9 @@ pub struct Job {
     pub maker: Maker,
     /// The container's name.
     pub name: String,
-    /// The program and its arguments.
+    /// What it executes.
+    pub program: Program,
+    /// The program's arguments.
     pub arguments: Vec<String>,
     /// Its settings.
     pub settings: Settings,

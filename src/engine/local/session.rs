@@ -43,6 +43,7 @@ pub fn launch<'a>(
     let job = Job {
         maker: engine.maker,
         name: launch.name.clone(),
+        program: launch.program,
         arguments: launch.arguments.clone(),
         settings: launch.settings.clone(),
         seccomp: launch.seccomp.clone(),
@@ -68,7 +69,7 @@ pub fn launch<'a>(
         input: None,
         output: None,
         complaints: None,
-        lines: Lines::default(),
+        lines: Lines::new(launch.most_said),
         complaint: Vec::new(),
         started: None,
         gate: Closed::default(),

@@ -26,6 +26,7 @@ use crate::engine::contract::{
     Engine, GateKind, ImageNames, Launch, Leftover, Session, Surroundings,
 };
 use crate::engine::error::EngineError;
+use crate::engine::filling::{Files, FillError};
 use crate::engine::recover::podman as strays;
 use crate::image::Image;
 use bollard::ClientVersion;
@@ -145,6 +146,10 @@ impl Engine for PodmanEngine {
 
     fn makes_volumes(&self) -> bool {
         true
+    }
+
+    fn fill(&mut self, launch: &Launch, files: Files) -> Result<(), FillError> {
+        session::fill(&mut self.api, &self.place, launch, files)
     }
 
     fn let_go(&mut self, volumes: &[String]) -> Result<(), EngineError> {

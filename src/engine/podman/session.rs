@@ -5,10 +5,11 @@ use super::place::Place;
 use super::profile::ProfileFile;
 use super::told::{self, Told};
 use super::{libpod, spec, volumes};
-use crate::engine::api::Api;
 use crate::engine::api::container::Container;
+use crate::engine::api::{Api, fill};
 use crate::engine::contract::{Configured, Ended, Launch, Session};
 use crate::engine::error::EngineError;
+use crate::engine::filling::{Files, FillError};
 use crate::engine::recover::groups::Maker;
 use crate::engine::recover::monitors::Monitor;
 use crate::engine::recover::podman as strays;
@@ -32,19 +33,7 @@ pub fn launch<'a>(
         "unconfined" | "default" => None,
         _ => Some(ProfileFile::write(&launch.folder, &launch.seccomp)?),
     };
-    volumes::make(&mut api.driver, raw, launch)?;
-    let mut spec = spec::spec(launch, file.as_ref().map(ProfileFile::path));
-    let delegated = place.delegated.get();
-    if let Some(parent) = delegated.and_then(|group| group.parent.as_ref()) {
-        spec["cgroup_parent"] = json!(parent);
-    }
-    let container = Container::create(
-        api,
-        Maker::Podman,
-        launch,
-        "POST /libpod/containers/create",
-        libpod::create(raw, &launch.name, spec.to_string().into()),
-    )?;
+    let container = create(api, place, launch, file.as_ref())?;
     networks.ask(&container.api.driver, raw);
     let id = container.id.clone();
     let mut session = PodmanSession {
@@ -78,6 +67,34 @@ pub fn launch<'a>(
     let describing = told::ask(raw.clone(), id, session.profile.clone());
     session.description = Some(container.api.driver.spawn(describing));
     Ok(Box::new(session))
+}
+
+/// Creates, has the files put into its volume, and removes it.
+pub fn fill(api: &mut Api, place: &Place, launch: &Launch, files: Files) -> Result<(), FillError> {
+    // It is never started, and so under no profile.
+    fill::fill(&mut create(api, place, launch, None)?, files)
+}
+
+fn create<'a>(
+    api: &'a mut Api,
+    place: &Place,
+    launch: &Launch,
+    profile: Option<&ProfileFile>,
+) -> Result<Container<'a>, EngineError> {
+    let raw = &place.raw;
+    volumes::make(&mut api.driver, raw, launch)?;
+    let mut spec = spec::spec(launch, profile.map(ProfileFile::path));
+    let delegated = place.delegated.get();
+    if let Some(parent) = delegated.and_then(|group| group.parent.as_ref()) {
+        spec["cgroup_parent"] = json!(parent);
+    }
+    Container::create(
+        api,
+        Maker::Podman,
+        launch,
+        "POST /libpod/containers/create",
+        libpod::create(raw, &launch.name, spec.to_string().into()),
+    )
 }
 
 struct PodmanSession<'a> {

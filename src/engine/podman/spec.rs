@@ -99,6 +99,9 @@ pub fn spec(launch: &Launch, profile: Option<&Path>) -> Value {
     {
         spec["apparmor_profile"] = json!("unconfined");
     }
+    if let Some(program) = launch.program.entry_point() {
+        spec["entrypoint"] = json!(program);
+    }
     if let Some(runtime) = &launch.runtime {
         spec["oci_runtime"] = json!(runtime);
     }

@@ -2,7 +2,7 @@
 //! whose the container is when the engine no longer does. It is not taken on trust: what
 //! does not look like ours in every respect is not ours.
 
-use crate::engine::contract::PROBER;
+use crate::engine::contract::{INSPECTOR, PROBER, PROGRAMS};
 use crate::engine::names::{Run, is_id, run_of};
 use crate::files::read_beside;
 use serde::Deserialize;
@@ -55,7 +55,7 @@ pub struct Bound {
 }
 
 impl RuntimeBundle {
-    /// The container of ours that is described; `None` if it is not one. The prober
+    /// The container of ours that is described; `None` if it is not one. A program of ours
     /// is its process, and /in and /out lie together in the directory of a run.
     pub fn read(text: &[u8]) -> Option<Self> {
         let config: Config = serde_json::from_slice(text).ok()?;
@@ -99,17 +99,21 @@ pub const THREADS: &str = "threads";
 /// follows.
 pub const NEIGHBOUR: &str = "neighbour";
 
-/// What the prober was told to do by these words; `None` if no container of ours executes
-/// them.
+/// What the inspector is told to do.
+pub const INSPECT: &str = "inspect";
+
+/// What a program of ours was told to do by these words; `None` if no container of ours
+/// executes them.
 pub fn errand(words: &[String]) -> Option<&str> {
     let (program, words) = words.split_first()?;
     let (errand, more) = words.split_first()?;
     let is_known = match errand.as_str() {
-        ARGUMENT | GUEST | THREADS => more.is_empty(),
-        NEIGHBOUR => matches!(more, [name] if is_canary(name)),
+        ARGUMENT | GUEST | THREADS => is_prober(program) && more.is_empty(),
+        NEIGHBOUR => is_prober(program) && matches!(more, [name] if is_canary(name)),
+        INSPECT => is_called(program, INSPECTOR) && more.is_empty(),
         _ => false,
     };
-    (is_prober(program) && is_known).then_some(errand.as_str())
+    is_known.then_some(errand.as_str())
 }
 
 /// The abstract name of a canary's socket.
@@ -166,7 +170,16 @@ pub fn is_unreachable(path: &Path) -> bool {
 
 /// The program is the prober.
 pub fn is_prober(program: &str) -> bool {
-    Path::new(program).file_name() == Some(PROBER.as_ref())
+    is_called(program, PROBER)
+}
+
+/// The program is one of ours.
+pub fn is_ours(program: &str) -> bool {
+    PROGRAMS.iter().any(|name| is_called(program, name))
+}
+
+fn is_called(program: &str, name: &str) -> bool {
+    Path::new(program).file_name() == Some(name.as_ref())
 }
 
 /// Absolute, and without a way up.
@@ -214,6 +227,9 @@ mod tests {
         control["mounts"][1]["source"] = format!("{SCRATCH}-network/in").into();
         control["mounts"][2]["source"] = format!("{SCRATCH}-network/out").into();
         assert_eq!(read(&control).unwrap().run, bundle.run);
+        let mut inspection = config();
+        inspection["process"]["args"] = json!(["/tki-inspector", "inspect"]);
+        assert_eq!(read(&inspection).unwrap().run, bundle.run);
     }
 
     #[test]
@@ -226,6 +242,10 @@ mod tests {
             ("/process/args", json!(["/tki-prober", "probe", "x"])),
             ("/process/args", json!(["/tki-prober/", "/.."])),
             ("/process/args", json!("/tki-prober probe")),
+            ("/process/args", json!(["/tki-prober", "inspect"])),
+            ("/process/args", json!(["/tki-inspector", "probe"])),
+            ("/process/args", json!(["/tki-inspector"])),
+            ("/process/args", json!(["/tki-inspector", "inspect", "x"])),
             ("/process", json!(null)),
             ("/root/path", json!("overlay2/a74b/merged")),
             ("/root/path", json!("/var/lib/docker/../../../srv")),

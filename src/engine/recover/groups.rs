@@ -6,7 +6,7 @@
 //! is ended that is neither the prober nor a runtime about to become it.
 
 use crate::engine::names::is_id;
-use crate::engine::recover::bundle::is_prober;
+use crate::engine::recover::bundle::is_ours;
 use crate::host::groups::members;
 use crate::host::held::Held;
 use std::fs;
@@ -95,7 +95,7 @@ fn end_ours(group: &Path) -> bool {
     true
 }
 
-/// It is the prober, by the file that it executes, or a runtime that has not come so
+/// It is a program of ours, by the file that it executes, or a runtime that has not come so
 /// far, or it has ended.
 fn is_left_of_ours(process: &Held) -> bool {
     let Ok(program) = fs::read_link(process.folder().join("exe")) else {
@@ -107,7 +107,7 @@ fn is_left_of_ours(process: &Held) -> bool {
         || program.to_string_lossy().contains("runc_cloned");
     let is_runtime = |name: &str| ["runc", "crun"].contains(&name);
     let file = program.file_name().and_then(|name| name.to_str());
-    is_runc || file.is_some_and(|file| is_prober(file) || is_runtime(file))
+    is_runc || file.is_some_and(|file| is_ours(file) || is_runtime(file))
 }
 
 #[cfg(test)]

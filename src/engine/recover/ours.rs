@@ -3,9 +3,9 @@
 //! ours if everything that this tool gives one is there and agrees.
 
 use crate::engine::contract::{LABEL_DEADLINE, LABEL_ROLE, LABEL_RUN, Leftover, NAME_PREFIX};
-use crate::engine::names::{Run, is_id, run_of};
+use crate::engine::names::{FILLER, Run, is_id, run_of};
 use crate::engine::recover::bundle::{
-    ARGUMENT, Bound, GUEST, NEIGHBOUR, THREADS, errand, is_prober, run_by_sides,
+    ARGUMENT, Bound, GUEST, INSPECT, NEIGHBOUR, THREADS, errand, is_prober, run_by_sides,
 };
 use std::collections::BTreeMap;
 
@@ -84,23 +84,26 @@ pub fn told(labels: &Labels) -> Option<Run> {
     })
 }
 
-/// What a container of a run is for: the run itself, a control of it, its neighbour, or its
-/// scout.
-const ROLES: [&str; 4] = ["probe", "control", NEIGHBOUR, "scout"];
+/// What a container of a run is for: the run itself, a control of it, its neighbour, its scout,
+/// or an inspection.
+const ROLES: [&str; 5] = ["probe", "control", NEIGHBOUR, "scout", INSPECT];
 
-/// The role that a container with this name has. A control is called by its name as well.
-pub fn role(name: &str, run: &Run) -> &'static str {
+/// A container or a volume with this name may have this role. A control is called by its name as
+/// well; a run of probes and an inspection are both called by their id.
+pub fn may_be(role: &str, name: &str, run: &Run) -> bool {
     match name.get(NAME_PREFIX.len() + run.id.len()..) {
-        None | Some("") => ROLES[0],
-        Some("-neighbour") => ROLES[2],
-        Some("-scout") => ROLES[3],
-        Some(_) => ROLES[1],
+        None | Some("") => role == "probe" || role == INSPECT,
+        Some("-neighbour") => role == NEIGHBOUR,
+        Some("-scout") => role == "scout",
+        Some(FILLER) => role == INSPECT,
+        Some(_) => role == "control",
     }
 }
 
-/// What the prober is told in a container with this name.
-fn argument(name: &str, run: &Run) -> &'static str {
+/// What the program is told in a container with this name and role.
+fn argument(name: &str, role: &str, run: &Run) -> &'static str {
     match name.get(NAME_PREFIX.len() + run.id.len()..) {
+        _ if role == INSPECT => INSPECT,
         Some("-neighbour") => NEIGHBOUR,
         Some("-processes") => GUEST,
         Some("-threads") => THREADS,
@@ -114,12 +117,11 @@ impl Described {
     pub fn run(&self) -> Result<Run, &'static str> {
         let name = self.name.strip_prefix('/').unwrap_or(&self.name);
         let run = run_of(name).ok_or("it is not named like a container of a run")?;
-        let has_role = |label: &String| label == role(name, &run);
-        let told = told(&self.labels)
-            .filter(|told| told.id == run.id && self.labels.get(LABEL_ROLE).is_some_and(has_role));
+        let role = self.labels.get(LABEL_ROLE).map_or("", String::as_str);
+        let told = told(&self.labels).filter(|told| told.id == run.id && may_be(role, name, &run));
         let told = told.ok_or("its labels do not agree with its name")?;
         if let Some(whole) = &self.whole {
-            whole.is_of(&run, argument(name, &run))?;
+            whole.is_of(&run, argument(name, role, &run))?;
         }
         match &self.image {
             None => Err("its image is gone"),
@@ -148,7 +150,7 @@ impl Whole {
     /// It is of a container that this tool has made for the run.
     fn is_of(&self, run: &Run, argument: &str) -> Result<(), &'static str> {
         if errand(&self.program) != Some(argument) {
-            return Err("it does not execute the prober");
+            return Err("it does not execute a program of ours");
         }
         if !self.auto_remove {
             return Err("it stays when it has ended");
@@ -243,6 +245,18 @@ mod tests {
         ] {
             whole(&mut neighbour).program = words.iter().map(|word| (*word).into()).collect();
             assert_eq!(neighbour.run().is_ok(), is_ours, "{words:?}");
+        }
+        for (name, program, is_ours) in [
+            ("", ["/tki-inspector", INSPECT], true),
+            (FILLER, ["/tki-inspector", INSPECT], true),
+            ("-network", ["/tki-inspector", INSPECT], false),
+            ("", ["/tki-prober", "probe"], false),
+            ("", ["/tki-inspector", "probe"], false),
+        ] {
+            let mut inspection = ours(name);
+            inspection.labels.insert(LABEL_ROLE.into(), INSPECT.into());
+            whole(&mut inspection).program = program.map(Into::into).into();
+            assert_eq!(inspection.run().is_ok(), is_ours, "{name} {program:?}");
         }
         let mut podmans = ours("");
         podmans.name = podmans.name[1..].to_owned();

@@ -1,6 +1,6 @@
 //! bubblewrap's part of a keeper.
 
-use super::common::{PROGRAM, Streams, compiled, private_place, profile_digest, supervise};
+use super::common::{Streams, compiled, private_place, profile_digest, supervise};
 use super::error::{KeeperError, at};
 use crate::engine::gate::{self, Closed, Forerunner};
 use crate::engine::local::binds::read_only_bind;
@@ -65,7 +65,7 @@ pub(super) fn keep(
     {
         fcntl_setfd(end, FdFlags::empty()).map_err(at("passing a descriptor"))?;
     }
-    let mut words = vec![PROGRAM.to_owned()];
+    let mut words = vec![job.program.path().to_owned()];
     words.extend(job.arguments.iter().cloned());
     let root = place.join("rootfs");
     mount_points(job, &root, tmpfs.iter().chain(&shown))?;

@@ -18,9 +18,6 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use tki_evidence::stamp::sha256_hex;
 
-/// The program inside.
-pub const PROGRAM: &str = "/tki-prober";
-
 /// Descriptors that come with a job.
 pub struct Streams {
     /// Its standard input.

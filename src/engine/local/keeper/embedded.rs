@@ -1,6 +1,6 @@
 //! The embedded engine's part of a keeper: libcontainer.
 
-use super::common::{PROGRAM, Streams, compiled, private_place, profile_digest, supervise};
+use super::common::{Streams, compiled, private_place, profile_digest, supervise};
 use super::error::{KeeperError, at, libcontainer_at};
 use crate::engine::gate::{self, Closed};
 use crate::engine::local::cgroup::{self, Groups};
@@ -41,7 +41,7 @@ pub(super) fn keep(
 ) -> Result<(i64, Closed), KeeperError> {
     let program = compiled(job)?;
     let place = private_place(job, layers)?;
-    let mut arguments = vec![PROGRAM.to_owned()];
+    let mut arguments = vec![job.program.path().to_owned()];
     arguments.extend(job.arguments.iter().cloned());
     let (way, groups) = way(job, &place)?;
     let config = oci::config(&job.settings, &arguments, &way);
@@ -305,7 +305,7 @@ impl Executor for Starter {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        eprintln!("cannot start the prober: {error}");
+        eprintln!("cannot start the program: {error}");
         Err(ExecutorError::Other(error.to_string()))
     }
 
