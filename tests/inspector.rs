@@ -146,11 +146,10 @@ fn m44_it_names_no_machine() {
     let cargo_home = std::env::var("CARGO_HOME").unwrap_or_else(|_| below_home("/.cargo"));
     let target = std::env::current_exe().unwrap();
     let target = target.parent().unwrap().to_str().unwrap().to_owned();
-    let host = rustix::system::uname()
-        .nodename()
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let host = rustix::system::uname();
+    // A short name may stand in any program.
+    let host = Some(host.nodename().to_str().unwrap()).filter(|name| name.len() > 5);
+    let host = host.unwrap_or("build-host").to_owned();
     let rustup = below_home("/.rustup");
     for place in [
         env!("CARGO_MANIFEST_DIR"),
@@ -357,7 +356,11 @@ fn relax(what: &str, words: &mut Vec<String>) {
     match what {
         "a variable more" => words.push("--env=TOKEN=x".into()),
         "a mount more" => words.push("--tmpfs=/run:ro".into()),
-        "a program before it" => words.push("--init".into()),
+        "a program before it" => {
+            // The engine's own needs calls that the filter denies.
+            relax("no filter", words);
+            words.push("--init".into());
+        }
         "another file as the marker" => words.push("--volume=/dev/null:/tki-sandbox:ro".into()),
         "no /in" => without(words, "dst=/in"),
         "no /out" => without(words, "dst=/out"),
@@ -375,7 +378,11 @@ fn relax(what: &str, words: &mut Vec<String>) {
                 *word = "--user=0:0".into();
             }),
         "capabilities" => without(words, "--cap-drop"),
-        "new privileges" => without(words, "no-new-privileges"),
+        "new privileges" => {
+            // With the filter and without it the engine cannot start anything.
+            relax("no filter", words);
+            without(words, "no-new-privileges");
+        }
         "no filter" => words.iter_mut().for_each(|word| {
             *word = word.replace("seccomp=seccomp.json", "seccomp=unconfined");
         }),
