@@ -10,7 +10,7 @@ TEST_PACKAGES := skopeo umoci jq python3-jsonschema python3-venv strace binutils
 # Where tools of cargo's are installed that are missing.
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: all attest check test golden lint deny bench fuzz image image-context release schema clean
+.PHONY: all attest check test golden matrix lint deny bench fuzz image image-context release schema clean
 
 all: attest
 
@@ -38,8 +38,13 @@ check:
 # and what a person reads of them. Needed after every change of the inspector.
 golden:
 	cargo build --locked
-	scripts/with-engines scripts/golden "$${CARGO_TARGET_DIR:-target}/debug/tki-attest" tests/golden
+	scripts/with-engines scripts/golden "$${CARGO_TARGET_DIR:-target}/debug/tki-attest" tests/golden tests/packets
 	INSTA_UPDATE=always cargo test --locked --test offline -- shown
+
+# The 45 acceptance tests of the inspector, as root with a Docker Engine: exactly the functions
+# that inspector/data/matrix-45.json binds them to, with result and proof of each.
+matrix:
+	scripts/with-engines --packages "strace binutils python3" scripts/matrix
 
 lint:
 	scripts/with-engines --packages shellcheck shellcheck scripts/with-engines scripts/golden scripts/python-tools scripts/other-kernel scripts/shipped-profiles fuzz/prepare .ci/run \
@@ -62,13 +67,13 @@ deny:
 
 # Measured side by side with peers, as ratios.
 bench:
-	scripts/with-engines --packages "python3-venv podman runc bubblewrap" sh -ec \
-		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench verify'
+	scripts/with-engines --packages "python3-venv podman runc bubblewrap openssl" sh -ec \
+		'scripts/python-tools "$${CARGO_TARGET_DIR:-target}/venv"; cargo bench --locked --bench attest --bench inspect --bench verify'
 
 # So many seconds of the fuzzer on each target: the whole of verify, OCI layouts, profiles,
-# files of routes. cargo-fuzz is installed below the target directory if there is none.
+# files of routes, evidence packets. cargo-fuzz is installed below the target directory if there is none.
 FUZZ_SECONDS := 600
-FUZZ_TARGETS := verify layout profile routes
+FUZZ_TARGETS := verify layout profile routes packet
 
 fuzz:
 	cargo build --release --locked
@@ -110,7 +115,9 @@ release:
 # table of imports in ARCHITECTURE.md after a change of src/walls/rules.rs.
 schema:
 	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-evidence --features std -- schema fields
+	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-inspector --features std -- schema
 	TKI_WRITE_SCHEMAS=1 cargo test --quiet --package tki-attest --lib -- walls::tests::the_table_is_the_one_that_is_printed
+	TKI_WRITE_SCHEMAS=1 cargo test --quiet --test offline -- documents::inspector::the_tables
 
 clean:
 	cargo clean

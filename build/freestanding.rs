@@ -117,7 +117,9 @@ pub fn compile(
         "tki-inspector" => "\"z\"",
         _ => "\"s\"",
     };
-    for (key, value) in PROFILE.iter().chain(&[("opt-level", level)]) {
+    // Each byte of a packet goes through this one.
+    let digest = ("package.sha2.opt-level", "3");
+    for (key, value) in PROFILE.iter().chain(&[("opt-level", level), digest]) {
         command.args(["--config", &format!("profile.inside.{key}={value}")]);
     }
     command

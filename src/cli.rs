@@ -13,11 +13,13 @@ use std::time::Duration;
 use values::seconds;
 
 mod inspect;
+mod pack;
 mod survey;
 mod trust;
 mod values;
 
 pub use inspect::*;
+pub use pack::*;
 pub use survey::*;
 pub use trust::*;
 pub use values::*;
@@ -60,6 +62,7 @@ impl Cli {
             },
             Command::Engines(args) => args.format,
             Command::Survey(args) => args.format,
+            Command::Pack(args) => args.format,
             Command::Packet(args) => args.format,
             Command::Clean(args) => args.format,
             // What these print is another program's output, a script or a page.
@@ -176,11 +179,25 @@ pub enum Command {
                             --allow-writes does not name.\n\n\
                             Exits with 0 if something can be used, with 3 if nothing can.")]
     Survey(SurveyArgs),
+    /// Make an evidence packet for the inspector from a directory of files and claims.
+    #[command(
+        after_help = "Example: tki-attest pack --init facts && tki-attest pack facts && \
+                            tki-attest pack --check facts-packet\n\n\
+                            Digests, sizes, media types and the lines of quotes are filled in. \
+                            Nothing is judged, no engine is asked, and nothing that is there is \
+                            replaced.\n\n\
+                            Other packing: `packet` writes instructions for the next operator, \
+                            who runs the sandbox elsewhere; `build` packs an image. What `run` \
+                            writes is a bundle; a packet may hold bundles among its items."
+    )]
+    Pack(PackArgs),
     /// Write what another operator needs to run it: a packet, a workflow, manifests.
     #[command(
         after_help = "Example: tki-attest packet --for operator --out packet.md\n\n\
                             Nothing is run, and no engine is asked: it is complete for this \
-                            build, with digests of image, profile and tool."
+                            build, with digests of image, profile and tool.\n\n\
+                            It holds instructions for a person. An evidence packet, which holds \
+                            files and claims for the inspector, is made by `pack`."
     )]
     Packet(PacketArgs),
     /// Remove what an interrupted run left behind, and nothing else.

@@ -6,7 +6,8 @@
 //! evidence ([`attest`]), evidence becomes a decision ([`verify`]), a decision becomes a report
 //! ([`report`]). No stage reaches back, and a test says so (`src/walls`). [`host`] is what is
 //! read from this host or done to it. [`clean`] removes what an
-//! interrupted run left behind, [`trust`] signs, [`diff`] compares two evidences.
+//! interrupted run left behind, [`trust`] signs, [`pack`]
+//! makes evidence packets for the inspector, [`diff`] compares two evidences.
 
 pub mod attest;
 pub mod clean;
@@ -24,6 +25,7 @@ pub mod host;
 pub mod image;
 pub mod inspect;
 pub mod launch;
+pub mod pack;
 pub mod packet;
 pub mod random;
 pub mod report;

@@ -7,3 +7,5 @@ mod codes;
 mod counts;
 /// Crates that are there in two versions.
 mod dependencies;
+/// Tables of the inspector: rules, status words, acceptance tests.
+mod inspector;

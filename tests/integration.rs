@@ -1,6 +1,8 @@
 //! One binary for all tests that need an engine, root or another tool. Each module is a
 //! capability. What needs none of them is in the binaries `offline` and `refusals`.
 
+/// Acceptance tests of the sandbox itself, in a run of now.
+mod acceptance;
 /// What local users and owners of directories try while the tool runs.
 mod attack;
 /// The whole battery: controls that flip their probes, weakened profiles that fail.
@@ -23,6 +25,8 @@ mod harmless;
 mod image;
 /// Inspections of packets on every engine, and what keeps one from beginning.
 mod inspect;
+/// The inspector: what it links, what it can ask the kernel for, what it does outside its sandbox.
+mod inspector;
 /// What is left behind when a run is interrupted, killed or abandoned.
 mod leftovers;
 /// Engines without a daemon: embedded and bubblewrap.

@@ -10,10 +10,16 @@ mod common;
 mod documents;
 /// Bundles of real runs, recorded by `make golden`.
 mod golden;
+/// Packets for the inspector, with the argued verdict of each claim.
+mod inspection;
 /// What differs from one recording to the next is masked.
 mod masks;
+/// Acceptance tests of the inspector, and their registry.
+mod matrix;
 /// Packets: where they are written, and what they are called.
 mod packets;
+/// Evidence packets for the inspector: from a directory and claims, and checked.
+mod packs;
 /// Reading seccomp profiles: lint, explain.
 mod profiles;
 /// The recordings themselves: current, signed, small, without secrets.

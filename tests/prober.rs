@@ -3,13 +3,9 @@
 //! client, no driver, no loader is in the binary, because nothing is in it that
 //! is not listed here.
 
-/// How the build script compiles it.
-#[path = "../build/freestanding.rs"]
-mod compile;
-
 use crate::common::by_hand::ByHand;
-use crate::common::{attest, evidence_in, names_in, need, root, run, said, tool, whole_engine};
-use std::collections::BTreeSet;
+use crate::common::inside::{self, cargo, compile, copy_sources};
+use crate::common::{attest, evidence_in, need, root, run, said, tool, whole_engine};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -26,22 +22,9 @@ fn written() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn cargo() -> String {
-    std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
-}
-
 /// A new dependency of the prober has to be written down here.
 #[test]
 fn it_depends_on_nothing_that_is_not_listed() {
-    let mut tree = Command::new(cargo());
-    tree.current_dir(root())
-        .args(["tree", "--locked", "--offline"]);
-    tree.args(["-p", "tki-prober", "--features", "freestanding"]);
-    tree.args(["-e", "normal", "--prefix", "none", "--format", "{p}"]);
-    let said = need("cargo", &mut tree);
-    said.succeeded();
-    let lines = said.stdout.lines().filter(|line| !line.contains("(*)"));
-    let found: BTreeSet<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
     let linked = [
         "itoa",
         "memchr",
@@ -59,8 +42,8 @@ fn it_depends_on_nothing_that_is_not_listed() {
         "syn",
         "unicode-ident",
     ];
-    let listed = linked.iter().chain(&own).chain(&compiler).copied();
-    assert_eq!(found, listed.collect());
+    let listed = [&linked[..], &own, &compiler].concat();
+    inside::depends_only_on("tki-prober", &listed);
 }
 
 #[test]
@@ -85,22 +68,6 @@ fn it_is_one_small_static_file_that_names_no_machine() {
     }
 }
 
-/// Symbols that are no Rust paths.
-const PLAIN_SYMBOLS: &[&str] = &[
-    "_Unwind_Resume",
-    "__bss_start",
-    "_edata",
-    "_end",
-    "_start",
-    "bcmp",
-    "memcmp",
-    "memcpy",
-    "memmove",
-    "memset",
-    "rust_eh_personality",
-    "strlen",
-];
-
 /// Crates that may have code in the binary.
 const CRATES: &[&str] = &[
     "__rustc",
@@ -120,48 +87,8 @@ const CRATES: &[&str] = &[
 #[test]
 fn it_contains_no_code_that_is_not_listed() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut command, binary) = compile::compile("tki-prober", &cargo(), root(), folder.path());
-    command.args(["--config", "profile.inside.strip=\"none\""]);
-    run(command.env("CARGO_NET_OFFLINE", "true")).succeeded();
-    let said = need("binutils", Command::new("nm").arg("-C").arg(&binary));
-    said.succeeded();
-    let mut symbols = 0;
-    for line in said.stdout.lines() {
-        // Address, kind, name; an undefined symbol has no address.
-        let (kind, name) = line
-            .get(17..)
-            .and_then(|rest| rest.split_once(' '))
-            .unwrap();
-        assert_ne!(kind, "U", "{line}");
-        symbols += 1;
-        let roots = crates_in(name);
-        let listed = match roots.is_empty() {
-            true => {
-                PLAIN_SYMBOLS.contains(&name)
-                    || name.starts_with("GCC_except_table")
-                    || name.starts_with(['<', '.'])
-            }
-            false => roots.iter().all(|root| CRATES.contains(root)),
-        };
-        assert!(listed, "{line}");
-    }
-    assert!(symbols > 100, "{symbols}");
-}
-
-/// The first parts of all paths in a demangled name.
-fn crates_in(name: &str) -> Vec<&str> {
-    let mut roots = Vec::new();
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    for (at, _) in name.match_indices("::") {
-        let start = name[..at]
-            .rfind(|c| !is_word(c))
-            .map_or(0, |found| found + 1);
-        let word = &name[start..at];
-        if !word.is_empty() && !name[..start].ends_with("::") {
-            roots.push(word);
-        }
-    }
-    roots
+    let binary = inside::unstripped("tki-prober", root(), folder.path());
+    inside::holds_only(&binary, CRATES);
 }
 
 /// The embedded one was compiled here by the build script; this one somewhere
@@ -271,22 +198,6 @@ fn configuration_that_counts_all_the_same_is_found() {
     )
     .unwrap();
     assert_eq!(found(), 2);
-}
-
-fn copy_sources(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for name in names_in(from) {
-        let (source, copy) = (from.join(&name), to.join(&name));
-        let kind = fs::symlink_metadata(&source).unwrap().file_type();
-        if ["target", "dist", "reports", ".git"].contains(&name.as_str()) {
-            continue;
-        }
-        if kind.is_dir() {
-            copy_sources(&source, &copy);
-        } else if kind.is_file() {
-            fs::copy(&source, &copy).unwrap();
-        }
-    }
 }
 
 #[test]

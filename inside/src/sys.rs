@@ -86,11 +86,13 @@ pub const O_NOFOLLOW: usize = 0o400000;
 /// Do not wait for a pipe's other end.
 pub const O_NONBLOCK: usize = 0o4000;
 
-/// Any system call.
+/// Any system call. There is one instruction for it in a program, which every call reaches with
+/// its number: so a test can read from the program which numbers those are.
 ///
 /// # Safety
 /// The arguments must be what the call with this number expects; pointers
 /// must be valid for what the kernel does with them.
+#[inline(never)]
 pub unsafe fn raw(number: usize, a: [usize; 6]) -> Result {
     let result: isize;
     // SAFETY: the caller vouches for the arguments; rcx and r11 are the only

@@ -18,10 +18,16 @@ use core::cmp::Ordering;
 use tki_evidence::time::{parse_rfc3339, parse_span};
 use tki_evidence::verification::Decision;
 
-/// Judges every claim of a packet, in its order.
-pub fn classify(case: &Case, records: &Records) -> Vec<ClaimResult> {
+/// Judges every claim of a packet, in its order, as long as there is time; `None` if there was
+/// not enough.
+pub fn classify(
+    case: &Case,
+    records: &Records,
+    has_time: &mut dyn FnMut() -> bool,
+) -> Option<Vec<ClaimResult>> {
     let claims = case.packet.claims.iter();
-    claims.map(|claim| one(case, records, claim)).collect()
+    let judge = |claim| has_time().then(|| one(case, records, claim));
+    claims.map(judge).collect()
 }
 
 fn one(case: &Case, records: &Records, claim: &Claim) -> ClaimResult {
@@ -64,6 +70,9 @@ fn one(case: &Case, records: &Records, claim: &Claim) -> ClaimResult {
     }
 }
 
+/// Whether a rule fits, and what made it fit.
+type Fits<'a> = fn(&Question<'a>) -> Option<String>;
+
 /// A claim with everything that decides about it.
 struct Question<'a> {
     case: &'a Case<'a>,
@@ -76,7 +85,7 @@ struct Question<'a> {
 impl<'a> Question<'a> {
     /// The first rule that fits, with what made it fit.
     fn decide(&self) -> (Rule, String) {
-        let rules: [(Rule, fn(&Self) -> Option<String>); 22] = [
+        let rules: [(Rule, Fits<'a>); 22] = [
             (Rule::AdScopeGlobal, Self::is_global),
             (Rule::AdScopeWaiver, Self::is_beyond_its_waiver),
             (Rule::AdNoEvidence, Self::has_no_evidence),
@@ -328,7 +337,11 @@ impl<'a> Question<'a> {
     }
 
     fn has_nothing_there(&self) -> Option<String> {
-        self.holding().next().is_none().then(|| self.found())
+        if self.holding().next().is_none() {
+            return Some(self.found());
+        }
+        let bare = self.claim.kind == ClaimKind::Says && self.holding().all(|one| !shows(one));
+        bare.then(|| "a place without a quote or an expectation shows nothing".to_owned())
     }
 
     fn is_prose(&self) -> Option<String> {
@@ -405,11 +418,13 @@ impl<'a> Question<'a> {
     }
 
     fn is_said(&self) -> Option<String> {
-        let quoted =
-            |(place, _): &(Place, Looked)| !matches!(place.at, Some(Locator::Step(_)) | None);
-        let any = self.holding().any(quoted);
-        (self.claim.kind == ClaimKind::Says && any).then(String::new)
+        (self.claim.kind == ClaimKind::Says).then(String::new)
     }
+}
+
+/// Something is said to stand at the place: a quote, or what is expected there.
+fn shows((place, looked): &(Place, Looked)) -> bool {
+    looked.is_fact || matches!(place.at, Some(Locator::Lines(_)))
 }
 
 fn is_accepted(judged: &Judged) -> bool {

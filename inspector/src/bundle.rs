@@ -14,16 +14,16 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use tki_evidence::evidence::{Evidence, MatrixRow, Status};
-use tki_evidence::policy::Policy;
-use tki_evidence::request::Request;
+use tki_evidence::policy::{Policy, PolicyError};
+use tki_evidence::request::{Request, RequestError};
 use tki_evidence::stamp::sha256_hex;
 use tki_evidence::step_code::StepCode;
-use tki_evidence::strict;
+use tki_evidence::strict::{self, StrictError};
 use tki_evidence::verification::{Assurance, Decision, Outcome, Step};
 use tki_text::printable;
 use tki_verify::artifacts::Source;
 use tki_verify::inputs::Clock;
-use tki_verify::signers::AllowedSigners;
+use tki_verify::signers::{AllowedSigners, ListError};
 use tki_verify::{Bundle, ImageDigests, Inputs, Known, verify};
 
 /// What the launcher brought.
@@ -34,7 +34,7 @@ pub struct Launcher {
     pub signers: Option<AllowedSigners>,
     signers_sha256: String,
     request: Option<(Request, String)>,
-    policy: Option<(Vec<u8>, String)>,
+    policy: Option<(Policy, String)>,
     /// All of it, by name and digest.
     pub brought: Vec<Brought>,
 }
@@ -51,13 +51,39 @@ pub enum LauncherError {
         error: FileError,
     },
     /// A file of it is not what it should be.
-    #[error("the launcher's {name}: {problem}")]
+    #[error("the launcher's {name}: {}", printable(&problem.to_string(), 300))]
     Form {
         /// Which.
         name: &'static str,
         /// What is wrong.
-        problem: String,
+        problem: FormError,
     },
+}
+
+/// What is wrong with a file of the launcher's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// It is not strict JSON of its form.
+    #[error(transparent)]
+    Json(#[from] StrictError),
+    /// It is no list of signers.
+    #[error(transparent)]
+    Signers(#[from] ListError),
+    /// It is no request.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// It is not text.
+    #[error("it is not text")]
+    Binary,
+    /// It is not TOML of a policy's form.
+    #[error("{}", .0.message())]
+    Toml(#[from] toml::de::Error),
+    /// It demands something that there is not.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// It asks for less than the built-in bar.
+    #[error("it asks for less than the built-in bar, which nobody can allow here")]
+    Weaker,
 }
 
 impl Launcher {
@@ -79,24 +105,15 @@ impl Launcher {
         Ok(launcher)
     }
 
-    fn take(&mut self, name: &str, bytes: Vec<u8>, sha256: &str) -> Result<(), String> {
-        let shown = |error: &dyn ToString| printable(&error.to_string(), 300);
+    fn take(&mut self, name: &str, bytes: Vec<u8>, sha256: &str) -> Result<(), FormError> {
         match name {
-            EXPECTED => {
-                self.expected = strict::parse_as(&bytes).map_err(|error| shown(&error))?;
-            }
+            EXPECTED => self.expected = strict::parse_as(&bytes)?,
             SIGNERS => {
-                let list = AllowedSigners::parse(&bytes).map_err(|error| shown(&error))?;
-                self.signers = Some(list);
+                self.signers = Some(AllowedSigners::parse(&bytes)?);
                 self.signers_sha256 = sha256.to_owned();
             }
-            REQUEST => {
-                self.request = Some(Request::parse(&bytes).map_err(|error| shown(&error))?);
-            }
-            _ => {
-                policy(&bytes)?;
-                self.policy = Some((bytes, sha256.to_owned()));
-            }
+            REQUEST => self.request = Some(Request::parse(&bytes)?),
+            _ => self.policy = Some((policy(&bytes)?, sha256.to_owned())),
         }
         Ok(())
     }
@@ -110,14 +127,13 @@ impl Launcher {
         };
         let known = &self.expected.known_image;
         let list = self.signers.as_ref();
-        let policy = self.policy.as_ref();
         Inputs {
             image: self.expected.image.as_ref().map(digests),
             seccomp_sha256: Some(self.expected.seccomp_sha256.clone())
                 .filter(|sha256| !sha256.is_empty()),
             request: self.request.clone(),
             allowed_signers: list.map(|list| (list.clone(), self.signers_sha256.clone())),
-            policy: policy.and_then(|(bytes, sha256)| Some((policy_of(bytes)?, sha256.clone()))),
+            policy: self.policy.clone(),
             require_assurance: assurance(&self.expected.assurance),
             clock: Clock { now, given: true },
             known: Known {
@@ -143,21 +159,15 @@ fn assurance(name: &str) -> Option<Assurance> {
     all.into_iter().find(|assurance| assurance.name() == name)
 }
 
-/// What is wrong with a policy's text.
-fn policy(bytes: &[u8]) -> Result<Policy, String> {
-    let text = core::str::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
-    let policy: Policy = toml::from_str(text).map_err(|error| printable(error.message(), 300))?;
-    policy
-        .check()
-        .map_err(|error| printable(&error.to_string(), 300))?;
+/// A policy that demands no less than the built-in bar.
+fn policy(bytes: &[u8]) -> Result<Policy, FormError> {
+    let text = core::str::from_utf8(bytes).map_err(|_| FormError::Binary)?;
+    let policy: Policy = toml::from_str(text)?;
+    policy.check()?;
     match policy.weaknesses().is_empty() {
         true => Ok(policy),
-        false => Err("it asks for less than the built-in bar, which nobody can allow here".into()),
+        false => Err(FormError::Weaker),
     }
-}
-
-fn policy_of(bytes: &[u8]) -> Option<Policy> {
-    policy(bytes).ok()
 }
 
 /// What a bundle came to.

@@ -17,7 +17,7 @@ use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use tki_evidence::stamp::sha256_hex;
 
@@ -165,8 +165,7 @@ fn not_done(packet: &Packet) -> Vec<String> {
     match unused.count() {
         0 => {}
         count => lines.push(format!(
-            "{} items were hashed and not looked into, because no claim rests on them.",
-            count.to_string()
+            "{count} items were hashed and not looked into, because no claim rests on them."
         )),
     }
     lines

@@ -60,6 +60,7 @@ fn errand(environment: &[&[u8]]) -> i32 {
     };
     let mut teller = Teller {
         told: 0,
+        began_at: sys::now_us(),
         ends_at: sys::now_us().saturating_add(u64::from(go.deadline_ms) * 1000),
     };
     let mut guard = Guard::new(System::new());
@@ -110,6 +111,7 @@ fn hand_over(
         });
     }
     let status = status(&inspection.report);
+    let judged_us = sys::now_us().saturating_sub(teller.began_at);
     say(&InspectorMessage::Written(Written {
         files,
         claims: inspection.report.claims.len() as u64,
@@ -126,7 +128,7 @@ fn hand_over(
             if !teller.has_time() {
                 return Err(Trouble::Deadline);
             }
-            let (piece, more) = rest.split_at(rest.floor_char_boundary(MAX_PIECE));
+            let (piece, more) = rest.split_at(piece_of(rest));
             say(&InspectorMessage::Piece(Piece {
                 name: (*name).to_string(),
                 text: piece.into(),
@@ -134,8 +136,17 @@ fn hand_over(
             rest = more;
         }
     }
-    say(&InspectorMessage::Done(Done { status }));
+    say(&InspectorMessage::Done(Done { status, judged_us }));
     Ok(status)
+}
+
+/// Where a piece of a text ends: between two characters.
+fn piece_of(text: &str) -> usize {
+    let most = MAX_PIECE.min(text.len());
+    (0..=most)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(most)
 }
 
 fn inadequate(report: &Report) -> u64 {
@@ -156,6 +167,7 @@ pub fn status(report: &Report) -> i32 {
 /// Tells the launcher how far it is, and knows when to stop.
 struct Teller {
     told: u64,
+    began_at: u64,
     ends_at: u64,
 }
 

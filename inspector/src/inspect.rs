@@ -138,10 +138,8 @@ pub fn inspect<F: Files>(
     let bundles = judge(&packet, &reads, &standings, &launcher);
     let records = Records::of(&packet, &standings);
     let case = Case::new(&packet, &reads, &standings, &bundles);
-    let claims = classify(&case, &records);
-    if !listener.has_time() {
-        return Err(Refusal::Deadline);
-    }
+    let claims = classify(&case, &records, &mut || listener.has_time());
+    let claims = claims.ok_or(Refusal::Deadline)?;
     guard.announce_reports();
     let binding = bind(&packet_sha256, &bundles);
     let report = compose(Found {

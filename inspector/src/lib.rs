@@ -43,6 +43,8 @@ pub mod reader;
 pub mod record;
 pub mod report;
 pub mod rules;
+#[cfg(feature = "std")]
+pub mod schema;
 pub mod selfcheck;
 pub mod status;
 pub mod system;

@@ -9,6 +9,7 @@ use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::cell::OnceCell;
 use serde_json::Value;
 use tki_evidence::strict;
@@ -28,7 +29,12 @@ pub struct Case<'a> {
     pub bundles: &'a BTreeMap<usize, Judged>,
     at: BTreeMap<&'a str, usize>,
     documents: BTreeMap<usize, OnceCell<Option<Value>>>,
+    transcripts: BTreeMap<usize, OnceCell<Steps>>,
 }
+
+/// The steps of a transcript by number, each with the exit statuses that lines of that number
+/// say: one, if it is in order.
+type Steps = BTreeMap<u64, Vec<Option<i64>>>;
 
 /// What was found at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +73,11 @@ impl<'a> Case<'a> {
                 .clone()
                 .map(|(index, item)| (item.id.as_str(), index))
                 .collect(),
-            documents: ids.map(|(index, _)| (index, OnceCell::new())).collect(),
+            documents: ids
+                .clone()
+                .map(|(index, _)| (index, OnceCell::new()))
+                .collect(),
+            transcripts: ids.map(|(index, _)| (index, OnceCell::new())).collect(),
         }
     }
 
@@ -94,7 +104,7 @@ impl<'a> Case<'a> {
                 .findings
                 .iter()
                 .map(|finding| finding.code.as_str());
-            let codes: alloc::vec::Vec<&str> = codes.collect();
+            let codes: Vec<&str> = codes.collect();
             looked.found = format!("the item does not stand: {}", codes.join(", "));
             return Some(looked);
         }
@@ -196,29 +206,35 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn step(&self, looked: &mut Looked, step: u64, place: &Place) {
-        let Some(text) = self.text(looked.item) else {
-            looked.found = "the item is no UTF-8 text".to_owned();
-            return;
+    /// The item as a transcript; one that is no text has no steps.
+    fn steps(&self, item: usize) -> Option<&Steps> {
+        let read = || {
+            let mut steps = Steps::new();
+            let lines = self.text(item).unwrap_or_default().lines();
+            for value in lines.filter_map(|line| strict::parse(line.as_bytes()).ok()) {
+                if let Some(step) = value.get("step").and_then(Value::as_u64) {
+                    let exit = value.get("exit").and_then(Value::as_i64);
+                    steps.entry(step).or_default().push(exit);
+                }
+            }
+            steps
         };
-        let values = text
-            .lines()
-            .filter_map(|line| strict::parse(line.as_bytes()).ok());
-        let mut steps =
-            values.filter(|value| value.get("step").and_then(Value::as_u64) == Some(step));
-        let (first, second) = (steps.next(), steps.next());
-        let Some(value) = first.filter(|_| second.is_none()) else {
+        Some(self.transcripts.get(&item)?.get_or_init(read))
+    }
+
+    fn step(&self, looked: &mut Looked, step: u64, place: &Place) {
+        let known = self.steps(looked.item).and_then(|steps| steps.get(&step));
+        let Some([exit]) = known.map(Vec::as_slice) else {
             looked.found = "no line, or more than one, is that step".to_owned();
             return;
         };
-        let exit = value.get("exit").and_then(Value::as_i64);
         looked.found = match exit {
             Some(exit) => format!("it ended with {exit}"),
             None => "it says no exit status".to_owned(),
         };
         match &place.expect {
             Some(Expect::Exit(wanted)) => {
-                looked.holds = exit == Some(*wanted);
+                looked.holds = *exit == Some(*wanted);
                 looked.is_false = exit.is_some() && !looked.holds;
             }
             _ => looked.holds = true,
@@ -237,7 +253,7 @@ impl<'a> Case<'a> {
         let is_accepted = judged.decision == Some(Decision::B4PrimeAccepted);
         looked.holds = is_accepted == *wanted;
         let open = judged.result.open.iter().map(|step| step.code.as_str());
-        let open: alloc::vec::Vec<&str> = open.collect();
+        let open: Vec<&str> = open.collect();
         looked.found = match open.is_empty() {
             true => judged.result.decision.clone(),
             false => format!("{}: {}", judged.result.decision, open.join(", ")),

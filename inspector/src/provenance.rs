@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tki_evidence::statement::{PAYLOAD_TYPE, Resource, TYPE};
 use tki_evidence::time::parse_rfc3339;
 use tki_text::printable;
-use tki_verify::dsse::Envelope;
+use tki_verify::dsse::{Envelope, EnvelopeError};
 use tki_verify::seal::signers_of;
 use tki_verify::signers::AllowedSigners;
 
@@ -311,24 +311,34 @@ fn signatures(
             packet.as_of(),
         ) {
             Ok(signer) => all[index].signer = Some(signer),
-            Err(why) => all[index].find("PV-SIGNATURE", why),
+            Err(why) => all[index].find("PV-SIGNATURE", why.to_string()),
         }
     }
 }
 
-/// The principals of the listed key that signed these bytes, or why there is none.
+/// Why a signature that an item names does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum SignatureError {
+    #[error("the signature that it names is no envelope that stands")]
+    NoEnvelope,
+    #[error("{}", printable(&.0.to_string(), 200))]
+    Envelope(#[from] EnvelopeError),
+    #[error("no listed and valid key signed it")]
+    Unlisted,
+    #[error("what was signed is something else")]
+    Other,
+}
+
+/// The principals of the listed key that signed these bytes.
 fn signed_by(
     envelope: Option<&[u8]>,
     sha256: &str,
     list: &AllowedSigners,
     now: u64,
-) -> Result<String, String> {
-    let bytes = envelope.ok_or("the signature that it names is no envelope that stands")?;
-    let envelope = Envelope::parse(bytes).map_err(|error| printable(&error.to_string(), 200))?;
+) -> Result<String, SignatureError> {
+    let envelope = Envelope::parse(envelope.ok_or(SignatureError::NoEnvelope)?)?;
     let good = signers_of(&envelope, list, now);
-    let Some(signer) = good.first() else {
-        return Err("no listed and valid key signed it".into());
-    };
+    let signer = good.first().ok_or(SignatureError::Unlisted)?;
     let text = core::str::from_utf8(&envelope.payload).unwrap_or_default();
     let about: Option<About> = serde_json::from_str(text).ok();
     let is_about = about.is_some_and(|about| {
@@ -339,7 +349,7 @@ fn signed_by(
     });
     match is_about {
         true => Ok(printable(&signer.principals, 200)),
-        false => Err("what was signed is something else".into()),
+        false => Err(SignatureError::Other),
     }
 }
 

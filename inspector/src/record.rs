@@ -22,6 +22,9 @@ pub struct OnRecord<'a> {
     pub word: &'static Word,
 }
 
+/// A document that asserts a status: where it is from, and the word.
+type Document<'a, 's> = (&'a Item, &'s Standing, &'static Word);
+
 /// Of each subject, what stands on record.
 #[derive(Debug, Default)]
 pub struct Records<'a> {
@@ -33,8 +36,7 @@ pub struct Records<'a> {
 impl<'a> Records<'a> {
     /// Looks at every document of the packet that stands.
     pub fn of(packet: &'a Packet, standings: &[Standing]) -> Self {
-        let mut said: BTreeMap<(&str, &str), Vec<(&Item, &Standing, &'static Word)>> =
-            BTreeMap::new();
+        let mut said: BTreeMap<(&str, &str), Vec<Document>> = BTreeMap::new();
         for (item, standing) in packet.items.iter().zip(standings) {
             let word = item.status.as_ref().and_then(|status| {
                 let word = Statuses::built_in().word(&status.word)?;
@@ -50,7 +52,7 @@ impl<'a> Records<'a> {
         let mut records = Self::default();
         for (subject, all) in said {
             let current = all.iter().filter(|(_, standing, _)| !standing.superseded);
-            let mut best: Option<&(&Item, &Standing, &'static Word)> = None;
+            let mut best: Option<&Document> = None;
             let mut is_tied = false;
             for one in current {
                 match best.map(|best| (order(one, best), best)) {
@@ -93,10 +95,7 @@ fn differ(one: &Word, other: &Word) -> bool {
 
 /// Which of two documents stands: from one source the later revision, else that of the
 /// higher authority, else the one that was captured later.
-fn order(
-    (item, standing, _): &(&Item, &Standing, &Word),
-    (other, others, _): &(&Item, &Standing, &Word),
-) -> Ordering {
+fn order((item, standing, _): &Document, (other, others, _): &Document) -> Ordering {
     let captured = |item: &Item| parse_rfc3339(&item.source.captured_at).unwrap_or(0);
     let by_revision = match item.source.locator == other.source.locator {
         true => item.revision.cmp(&other.revision),
@@ -109,7 +108,7 @@ fn order(
 
 fn contradiction(
     (subject, scope): (&str, &str),
-    all: &[(&Item, &Standing, &'static Word)],
+    all: &[Document],
     stands: Option<&Item>,
 ) -> Contradiction {
     let subject = match scope {

@@ -42,6 +42,17 @@ const LOCK: Invariant = invariant("lock", "the inspector's own filter can be sta
 const EXECVE_DENIED: Invariant =
     invariant("execve-denied", "execve is denied with EPERM, by the lock");
 
+/// A filter answers before the kernel looks at arguments, all of which are impossible here. A
+/// macro, so that each number stands at a call of its own.
+macro_rules! is_denied {
+    ($number:expr) => {
+        call!($number, NONE, NONE, NONE, NONE, NONE, NONE) == Err(Errno::EPERM)
+    };
+}
+
+/// No descriptor, no address and no process.
+const NONE: usize = usize::MAX;
+
 /// Everything that does not hold here; if nothing is missing, the lock is on afterwards.
 pub fn missing(environment: &[&[u8]]) -> Vec<Invariant> {
     let mut missing = selfcheck::missing();
@@ -62,29 +73,19 @@ pub fn missing(environment: &[&[u8]]) -> Vec<Invariant> {
     );
     require(NO_ROUTE, has_no_route());
     require(ENVIRONMENT, is_scrubbed(environment));
-    for (invariant, number) in [
-        (SOCKET_DENIED, nr::SOCKET),
-        (CONNECT_DENIED, nr::CONNECT),
-        (PTRACE_DENIED, nr::PTRACE),
-    ] {
-        require(invariant, is_denied(number));
-    }
+    require(SOCKET_DENIED, is_denied!(nr::SOCKET));
+    require(CONNECT_DENIED, is_denied!(nr::CONNECT));
+    require(PTRACE_DENIED, is_denied!(nr::PTRACE));
     if !missing.is_empty() {
         return missing;
     }
     match narrow::stack() {
         Err(_) => missing.push(LOCK),
         // The path is no address of this process: a kernel that gets as far answers EFAULT.
-        Ok(_) if !is_denied(nr::EXECVE) => missing.push(EXECVE_DENIED),
+        Ok(_) if !is_denied!(nr::EXECVE) => missing.push(EXECVE_DENIED),
         Ok(_) => {}
     }
     missing
-}
-
-/// A filter answers before the kernel looks at arguments, all of which are impossible here.
-fn is_denied(number: usize) -> bool {
-    let none = usize::MAX;
-    call!(number, none, none, none, none, none, none) == Err(Errno::EPERM)
 }
 
 fn has_no_route() -> bool {
@@ -97,8 +98,8 @@ fn has_no_route() -> bool {
         Err(Errno::ENOENT) => String::new(),
         Err(_) => return false,
     };
-    let leads_out = |device: &&str| *device != "lo";
-    facts::ipv4_routes(&ipv4).is_empty() && !facts::ipv6_routes(&ipv6).iter().any(|d| leads_out(&d))
+    let ipv6 = facts::ipv6_routes(&ipv6);
+    facts::ipv4_routes(&ipv4).is_empty() && ipv6.iter().all(|device| *device == "lo")
 }
 
 fn is_scrubbed(environment: &[&[u8]]) -> bool {

@@ -4,6 +4,7 @@
 use crate::guard::{FileError, Files, Folder};
 use crate::wire::OUT;
 use alloc::ffi::CString;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,7 +14,7 @@ use tki_inside::sys::{
 };
 
 /// How much is read at once.
-const PIECE: usize = 256 * 1024;
+const PIECE: usize = 64 * 1024;
 
 /// The type in a file's mode.
 const TYPE: u32 = 0o170_000;
@@ -26,6 +27,8 @@ const MOST_REPORT: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct System {
     buffer: Vec<u8>,
+    /// What stands before every path: nothing, but in tests.
+    root: &'static str,
 }
 
 impl System {
@@ -34,7 +37,12 @@ impl System {
     pub fn new() -> Self {
         Self {
             buffer: vec![0; PIECE],
+            root: "",
         }
+    }
+
+    fn below_root(&self, path: &str) -> String {
+        format!("{}{path}", self.root)
     }
 
     fn read_open(
@@ -112,12 +120,13 @@ impl Files for System {
         most: u64,
         each: &mut dyn FnMut(&[u8]),
     ) -> Result<u64, FileError> {
-        let file = open(start.path(), path)?;
+        let file = open(&self.below_root(start.path()), path)?;
         self.read_open(file.0, most, each)
     }
 
     fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
-        let path = c_path(&report(name)).map_err(refused)?;
+        let path = format!("{}/{name}", self.below_root(OUT));
+        let path = c_path(&path).map_err(refused)?;
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
         let file = Open(sys::open(&path, flags, 0o644).map_err(refused)?);
         io::write_all(file.0, bytes).map_err(refused)?;
@@ -126,7 +135,7 @@ impl Files for System {
     }
 
     fn read_back(&mut self, name: &str) -> Result<Vec<u8>, FileError> {
-        let file = open(OUT, name)?;
+        let file = open(&self.below_root(OUT), name)?;
         let mut bytes = Vec::new();
         self.read_open(file.0, MOST_REPORT, &mut |piece| {
             bytes.extend_from_slice(piece)
@@ -135,6 +144,6 @@ impl Files for System {
     }
 }
 
-fn report(name: &str) -> String {
-    alloc::format!("{OUT}/{name}")
-}
+#[cfg(test)]
+#[path = "system_tests.rs"]
+mod tests;

@@ -184,6 +184,8 @@ pub struct Piece {
 pub struct Done {
     /// The exit status that follows: [`TRIAGE`] or [`INADEQUATE`].
     pub status: i32,
+    /// How long it took from the launcher's go until all reports were written, in microseconds.
+    pub judged_us: u64,
 }
 
 /// Why it stops.

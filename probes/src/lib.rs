@@ -7,7 +7,8 @@
 //! [`tki_inside::selfcheck`] decides whether this is the sandbox at all, [`runner`] forks
 //! children for the probes, [`families`] hold the operations, [`lock`] stacks the
 //! prober's own filter between the two phases. [`neighbour`] is another errand: it
-//! furnishes what controls show to their probes.
+//! furnishes what controls show to their probes, and [`narrow`] tries every call against the
+//! inspector's filter.
 #![cfg_attr(not(test), no_std)]
 
 extern crate alloc;
@@ -16,6 +17,7 @@ pub mod conversation;
 pub mod families;
 pub mod information;
 pub mod lock;
+pub mod narrow;
 pub mod neighbour;
 pub mod outcome;
 pub mod runner;
@@ -49,6 +51,10 @@ pub fn run(arguments: &[&[u8]], environment: &[&[u8]]) -> i32 {
             (Some(name), None) => neighbour::furnish_and_wait(name),
             _ => usage(),
         },
+        Some(b"narrow") => match arguments.next() {
+            None => narrow::sweep(),
+            Some(_) => usage(),
+        },
         Some(b"exec-marker") => EXEC_MARKER_STATUS,
         Some(b"version") => {
             io::print(1, concat!("tki-prober ", env!("CARGO_PKG_VERSION"), "\n"));
@@ -61,7 +67,7 @@ pub fn run(arguments: &[&[u8]], environment: &[&[u8]]) -> i32 {
 fn usage() -> i32 {
     io::print(
         2,
-        "usage: tki-prober probe [FILE] | guest | threads | neighbour NAME | version\n\
+        "usage: tki-prober probe [FILE] | guest | threads | neighbour NAME | narrow | version\n\
          Runs only inside the sandbox that tki-attest launches. The challenge is read from\n\
          standard input, or from FILE where nobody can speak to it.\n",
     );

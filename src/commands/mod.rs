@@ -12,6 +12,7 @@ mod inspect;
 pub mod janitor;
 mod keygen;
 mod output;
+mod pack;
 mod packet;
 mod probes;
 mod request;
@@ -45,6 +46,7 @@ pub fn execute(cli: Cli) -> Result<Exit, Failure> {
         Command::Seccomp(args) => seccomp::execute(&args.command, common),
         Command::Engines(args) => engines::execute(&args, common),
         Command::Survey(args) => survey::execute(&args, common),
+        Command::Pack(args) => pack::execute(&args, common),
         Command::Packet(args) => packet::execute(&args, common),
         Command::Clean(args) => clean::execute(&args, common),
     }

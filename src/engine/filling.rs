@@ -220,7 +220,7 @@ mod tests {
             file(&long, large.len() as u64, large.clone()),
             file("packet/empty", 0, Vec::new()),
         ]);
-        let bytes: Vec<u8> = archive.map(Result::unwrap).flatten().collect();
+        let bytes: Vec<u8> = archive.flat_map(Result::unwrap).collect();
         assert_eq!(bytes.len() % BLOCK, 0);
         let mut found = Vec::new();
         for entry in tar::Archive::new(bytes.as_slice()).entries().unwrap() {

@@ -106,6 +106,8 @@ pub struct Inspection {
     pub status: i32,
     /// How long its self-check took, in microseconds.
     pub selfcheck_us: u64,
+    /// How long reading, judging and writing took it, in microseconds.
+    pub judged_us: u64,
 }
 
 /// What it is about to say.
@@ -118,7 +120,7 @@ enum Turn {
     /// What it has written, piece by piece.
     Pieces(Written),
     /// Nothing more.
-    Over(i32),
+    Over(Done),
 }
 
 /// A conversation.
@@ -293,7 +295,7 @@ impl<'a> Conversation<'a> {
         }
         let said = (written.claims, inadequate);
         report::check(&self.files, said, self.terms.about)?;
-        self.turn = Turn::Over(done.status);
+        self.turn = Turn::Over(done);
         Ok(Heard::Done)
     }
 
@@ -314,14 +316,15 @@ impl<'a> Conversation<'a> {
 
     /// Nothing more was said: what it came to.
     pub fn end(self) -> Result<Inspection, TalkError> {
-        let Turn::Over(status) = self.turn else {
+        let Turn::Over(done) = self.turn else {
             return Err(TalkError::End);
         };
         Ok(Inspection {
             report: report::read(&self.files)?,
             files: self.files,
-            status,
+            status: done.status,
             selfcheck_us: self.selfcheck_us,
+            judged_us: done.judged_us,
         })
     }
 }

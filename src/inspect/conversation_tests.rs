@@ -124,7 +124,7 @@ fn said(files: &[(&'static str, String)], inadequate: u64) -> Vec<Value> {
         0 => 10,
         _ => 11,
     };
-    lines.push(json!({"done": {"status": status}}));
+    lines.push(json!({"done": {"status": status, "judged_us": 900}}));
     lines
 }
 
@@ -157,6 +157,7 @@ fn an_honest_inspector_is_heard_to_its_end() {
     let put = Put::new();
     let inspection = hear(&put, &honest(&put)).unwrap();
     assert_eq!((inspection.status, inspection.selfcheck_us), (10, 700));
+    assert_eq!(inspection.judged_us, 900);
     assert_eq!(inspection.report.claims[0].id, "C-1");
     let names: Vec<&str> = inspection.files.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, FILES);
@@ -241,7 +242,7 @@ fn nothing_else_is_a_message() {
         br#"{"hello":{"protocol":1,"version":"0.2.0","selfcheck_us":1,"more":1}}"#,
         br#"{"hello":{"protocol":1,"protocol":1,"version":"0.2.0","selfcheck_us":1}}"#,
         br#"{"hello":{"protocol":1,"version":"0.2.0","selfcheck_us":1.5}}"#,
-        br#"{"hello":{"protocol":1,"version":"0.2.0","selfcheck_us":1},"done":{"status":10}}"#,
+        br#"{"hello":{"protocol":1,"version":"0.2.0","selfcheck_us":1},"done":{"status":10,"judged_us":1}}"#,
         br#"{"hello":{"protocol":1,"version":"0.2.0","selfcheck_us":1}}{}"#,
     ] {
         let heard = Conversation::new(put.terms()).hear(line);
@@ -332,34 +333,25 @@ fn a_file_may_be_empty_and_no_piece_may() {
 fn a_report_is_about_this_packet_and_follows_from_itself() {
     type Change = fn(&mut Value);
     let changes: [(Change, &str); 17] = [
-        (
-            |r| r["schema"] = json!("tki-attest/evidence/v1"),
-            "its schema",
-        ),
-        (|r| r["is_not"] = json!([]), "what it is not"),
+        (|r| r["schema"] = json!("tki-attest/evidence/v1"), "schema"),
+        (|r| r["is_not"] = json!([]), "is_not"),
         (
             |r| r["packet"]["sha256"] = json!("00".repeat(32)),
-            "the digest of the packet",
+            "packet: sha256",
         ),
-        (|r| r["packet"]["id"] = json!("other"), "the packet"),
+        (|r| r["packet"]["id"] = json!("other"), "packet"),
         (
             |r| r["packet"]["as_of"] = json!("2027-01-01T00:00:00Z"),
-            "the packet",
+            "packet",
         ),
-        (|r| r["packet"]["items"] = json!(3), "the number of items"),
-        (|r| r["packet"]["claims"] = json!(0), "the number of claims"),
-        (
-            |r| r["rules_sha256"] = json!("00"),
-            "the digest of the rules",
-        ),
-        (
-            |r| r["statuses_sha256"] = json!("00"),
-            "the digest of the statuses",
-        ),
-        (|r| r["brought"] = json!([]), "what was brought"),
+        (|r| r["packet"]["items"] = json!(3), "packet: items"),
+        (|r| r["packet"]["claims"] = json!(0), "packet: claims"),
+        (|r| r["rules_sha256"] = json!("00"), "rules_sha256"),
+        (|r| r["statuses_sha256"] = json!("00"), "statuses_sha256"),
+        (|r| r["brought"] = json!([]), "brought"),
         (
             |r| r["brought"][0]["sha256"] = json!("00".repeat(32)),
-            "what was brought",
+            "brought",
         ),
         (|r| r["claims"] = json!([]), "claims"),
         (|r| r["claims"][0]["text"] = json!("It says two."), "claims"),

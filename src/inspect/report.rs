@@ -119,30 +119,15 @@ fn is_about(
         false => Err(ReportError::Untrue(what)),
     };
     let (own, packet) = (&report.packet, about.packet);
-    must(report.schema == SCHEMA, "its schema")?;
-    must(report.is_not == IS_NOT, "what it is not")?;
-    must(own.sha256 == about.sha256, "the digest of the packet")?;
-    must(
-        own.id == packet.id && own.as_of == packet.as_of,
-        "the packet",
-    )?;
-    must(
-        own.items == packet.items.len() as u64,
-        "the number of items",
-    )?;
-    must(
-        own.claims == packet.claims.len() as u64,
-        "the number of claims",
-    )?;
-    must(
-        report.rules_sha256 == rules::sha256(),
-        "the digest of the rules",
-    )?;
+    must(report.schema == SCHEMA, "schema")?;
+    must(report.is_not == IS_NOT, "is_not")?;
+    must(own.sha256 == about.sha256, "packet: sha256")?;
+    must(own.id == packet.id && own.as_of == packet.as_of, "packet")?;
+    must(own.items == packet.items.len() as u64, "packet: items")?;
+    must(own.claims == packet.claims.len() as u64, "packet: claims")?;
+    must(report.rules_sha256 == rules::sha256(), "rules_sha256")?;
     let statuses = sha256_hex(status::TEXT.as_bytes());
-    must(
-        report.statuses_sha256 == statuses,
-        "the digest of the statuses",
-    )?;
+    must(report.statuses_sha256 == statuses, "statuses_sha256")?;
     let mut brought: Vec<(&str, &str)> = report
         .brought
         .iter()
@@ -153,7 +138,7 @@ fn is_about(
         .brought
         .iter()
         .map(|(name, sha256)| (name.as_str(), sha256.as_str()));
-    must(brought.into_iter().eq(put), "what was brought")?;
+    must(brought.into_iter().eq(put), "brought")?;
     let same = |(result, claim): (&ClaimResult, &Claim)| {
         let is_it = result.id == claim.id && result.text == claim.text && result.kind == claim.kind;
         is_it && result.rule.text().verdict == result.verdict

@@ -275,6 +275,7 @@ fn stamp(
         started: clock::rfc3339(started),
         finished: clock::rfc3339(clock::now()),
         selfcheck_us: outcome.inspection.selfcheck_us,
+        judged_us: outcome.inspection.judged_us,
         packet: stamp::Packet {
             id: packet.says.id.clone(),
             sha256: packet.sha256.clone(),

@@ -38,6 +38,8 @@ pub struct Stamp {
     pub finished: String,
     /// How long the inspector's self-check took, in microseconds.
     pub selfcheck_us: u64,
+    /// How long reading, judging and writing took inside, in microseconds.
+    pub judged_us: u64,
     /// The packet.
     pub packet: Packet,
     /// The exit status of the inspector: 10 or 11.

@@ -103,6 +103,7 @@ mod tests {
             started: text(),
             finished: text(),
             selfcheck_us: 0,
+            judged_us: 0,
             packet: Packet {
                 id: text(),
                 sha256: text(),

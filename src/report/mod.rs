@@ -12,6 +12,7 @@ pub mod failure;
 pub mod inspection;
 pub mod junit;
 pub mod markdown;
+pub mod pack;
 pub mod probes;
 pub mod progress;
 pub mod seccomp;

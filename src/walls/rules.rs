@@ -212,6 +212,14 @@ pub const WALLS: &[Wall] = &[
         ],
     },
     Wall {
+        module: "pack",
+        may: &[
+            FAILURE,
+            ("clock", "the moment, if it is to be now; times of files"),
+            ("files", "the items and the packet"),
+        ],
+    },
+    Wall {
         module: "report",
         may: &[
             FAILURE,
@@ -220,6 +228,7 @@ pub const WALLS: &[Wall] = &[
             ("sandbox", "what was said of a seccomp profile"),
             ("verify", "a decision"),
             ("survey", "what was found here"),
+            ("pack", "an evidence packet"),
             ("attest::events", "what a run tells while it goes on"),
             ("attest::offers", "what an engine offers"),
             ("inspect", "what an inspection came to"),
@@ -232,6 +241,7 @@ pub const WALLS: &[Wall] = &[
             ("trust::passphrase", "where a passphrase comes from"),
             ("engine", "addresses, the gate, the longest run"),
             ("packet", "whom a packet is for"),
+            ("pack", "the moment that a packet is judged at"),
             ("report", "forms and colours"),
         ],
     },
@@ -257,6 +267,7 @@ pub const WALLS: &[Wall] = &[
             ("verify", "a verification"),
             ("survey", "a survey"),
             ("packet", "a packet"),
+            ("pack", "an evidence packet"),
             ("report", "what is shown"),
             ("cli", "arguments"),
         ],

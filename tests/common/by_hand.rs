@@ -36,6 +36,31 @@ impl ByHand {
         }
     }
 
+    /// The same sandbox with another errand for the prober.
+    pub fn errand(&self, word: &str) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        let (last, words) = self.words[1..].split_last().unwrap();
+        assert_eq!(last, "probe");
+        command.args(words).arg(word).current_dir(&self.folder);
+        command
+    }
+
+    /// The same sandbox, changed, with the inspector in it.
+    pub fn inspector(&self, change: impl Fn(&mut Vec<String>)) -> Command {
+        let mut words = self.words.clone();
+        assert_eq!(words.pop().as_deref(), Some("probe"));
+        let image = words.pop().unwrap();
+        change(&mut words);
+        words.extend([
+            "--entrypoint=/tki-inspector".to_owned(),
+            image,
+            "inspect".to_owned(),
+        ]);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).current_dir(&self.folder);
+        command
+    }
+
     /// The command, word by word.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);

@@ -11,6 +11,9 @@ use tki_evidence::controls::Control;
 use tki_evidence::engine_kind::EngineKind;
 use tki_evidence::settings::Settings;
 
+/// Proofs of acceptance tests.
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+pub mod acceptance;
 /// Bundles that a test changes, and verifying in this process.
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 pub mod bundle;
@@ -28,6 +31,11 @@ pub mod edits;
 pub mod forgery;
 /// Containers that are built to misbehave.
 pub mod impostor;
+/// The programs inside, as they are compiled.
+pub mod inside;
+/// Packets in memory, and what the inspector's core says of them.
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+pub mod inspected;
 /// Images that are built for tests, and what is in them.
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 pub mod layers;

@@ -4,7 +4,7 @@
 
 use super::bases::{full, plain};
 use crate::common::signed::{Copy, keys};
-use crate::common::{Said, need, python_tool, root, said};
+use crate::common::{Said, need, python_tool, root, run, said, tool};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -263,5 +263,50 @@ fn check_jsonschema_agrees_on_every_published_schema() {
         fs::write(&broken, text.replacen(name, "unknown", 1)).unwrap();
         let bad = check(schema, &broken);
         assert_eq!(bad.status, 1, "{schema}: {bad:?}");
+    }
+}
+
+#[test]
+fn check_jsonschema_agrees_on_packets() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let facts = place("facts");
+    fs::create_dir(&facts).unwrap();
+    fs::write(facts.join("list.json"), "{\"names\":[\"web\"]}").unwrap();
+    fs::write(facts.join("note.md"), "one container\n").unwrap();
+    fs::write(facts.join("steps.jsonl"), "{\"step\":1,\"exit\":0}\n").unwrap();
+    let pack = |arguments: &[&str]| run(tool().arg("pack").arg(&facts).args(arguments));
+    pack(&["--init"]).succeeded();
+    let claims = facts.join("claims.toml");
+    let text = fs::read_to_string(&claims).unwrap();
+    let text = text.replace("# captured_by = ", "captured_by = ");
+    let steps = "path = \"steps.jsonl\" # application/jsonl\ndocument_type = \"";
+    let text = text.replace(&format!("{steps}other"), &format!("{steps}transcript"));
+    let claim = "[[claim]]\nid = \"C\"\nkind = \"is\"\ntext = \"so\"\nevidence = [\n\
+                 { item = \"note.md\", quote = \"one container\" },\n\
+                 { item = \"list.json\", json = \"/names\", count = 1 },\n\
+                 { item = \"steps.jsonl\", step = 1, exit = 0 },\n]\n";
+    fs::write(&claims, format!("{text}\n{claim}")).unwrap();
+    pack(&["--as-of", "now"]).succeeded();
+    let packet = place("facts-packet").join("packet.json");
+    let check = |document: &PathBuf| {
+        let mut checker = python_tool("check-jsonschema");
+        checker
+            .arg("--schemafile")
+            .arg(root().join("inspector/schema/packet.v1.schema.json"));
+        run(checker.arg(document))
+    };
+    check(&packet).succeeded();
+    let text = fs::read_to_string(&packet).unwrap();
+    for (from, to) in [
+        ("\"schema\"", "\"unknown\""),
+        ("\"exit\": 0", "\"exit\": \"0\""),
+        ("\"transcript\"", "\"truth\""),
+        ("\"kind\": \"is\"", "\"kind\": \"feels\""),
+    ] {
+        assert!(text.contains(from), "{from}: {text}");
+        let broken = place("broken.json");
+        fs::write(&broken, text.replacen(from, to, 1)).unwrap();
+        assert_eq!(check(&broken).status, 1, "{from}");
     }
 }

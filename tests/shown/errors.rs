@@ -72,6 +72,13 @@ const CASES: &[(&str, &str)] = &[
         "packet-unwritable",
         "packet --for operator --out {folder}/text.txt/p.md",
     ),
+    ("pack-missing", "pack {folder}/empty"),
+    ("pack-field", "pack {folder}/facts"),
+    (
+        "pack-place",
+        "pack {folder}/facts --claims {folder}/place.toml",
+    ),
+    ("pack-check", "pack --check {folder}/empty"),
     ("survey-routes-missing", "survey --routes {folder}/no.toml"),
     (
         "run-profile-missing",
@@ -97,6 +104,16 @@ fn what_goes_wrong_is_said_with_the_next_action() {
     put("Dockerfile", "FROM scratch\nRUN true\n");
     put("Dockerfile.base", "FROM debian\n");
     fs::create_dir(folder.path().join("empty")).unwrap();
+    fs::create_dir(folder.path().join("facts")).unwrap();
+    let head = "schema = \"tki-attest/claims/v1\"\nid = \"p\"\nas_of = 2026-06-10T12:00:00Z\n";
+    put("facts/note.md", "B4 is BLOCKED\n");
+    let item = "[[item]]\nid = \"note\"\npath = \"note.md\"\ndocument_type = \"report\"\n";
+    put("facts/claims.toml", &format!("{head}{item}"));
+    let all = "extent = \"complete\"\nauthority = \"LOCAL\"\n\
+               captured_at = 2026-06-10T11:00:00Z\ncaptured_by = \"operator\"\n";
+    let claim = "[[claim]]\nid = \"C-01\"\nkind = \"says\"\ntext = \"B4 is accepted\"\n\
+                 evidence = [{ item = \"note\", quote = \"B4 is ACCEPTED\" }]\n";
+    put("place.toml", &format!("{head}{item}{all}{claim}"));
     let copy = plain().copy();
     for (name, line) in CASES {
         let mut command = tool();

@@ -229,6 +229,7 @@ fn inspected(decision: Decision) -> Inspected {
         started: text("2026-06-23T00:00:00Z"),
         finished: text("2026-06-23T00:00:01Z"),
         selfcheck_us: 700,
+        judged_us: 900,
         packet: stamp::Packet {
             id: found.report.packet.id.clone(),
             sha256: found.report.packet.sha256.clone(),
