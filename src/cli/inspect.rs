@@ -1,8 +1,9 @@
 //! Arguments of `inspect`.
 
+use super::EngineArgs;
+use super::run::SandboxArgs;
 use super::trust::{AssuranceLevel, span};
 use super::values::{Format, Venue};
-use super::{EngineArgs, SandboxArgs};
 use clap::Args;
 use std::path::PathBuf;
 
