@@ -117,9 +117,9 @@ pub enum Command {
     #[command(
         after_help = "Example: tki-attest inspect --packet packets/june --out reports \
                             --venue vps\n\n\
-                            The packet is what `tki-attest pack` made; `packet` is for operators \
-                            and something else. Without --evidence the sandbox is attested on the \
-                            spot. The report is triage: it says of each claim what its evidence \
+                            The packet is what `tki-attest pack` made. (`tki-attest packet` writes \
+                            instructions for operators, which is something else.) Without \
+                            --evidence the sandbox is attested on the spot. The report is triage: it says of each claim what its evidence \
                             comes to, and no command takes it as an input.\n\n\
                             Exits with 10 if the report is written and every claim is adequate, \
                             with 11 if one is not, never with 0."

@@ -23,6 +23,8 @@ mod gvisor;
 mod harmless;
 /// The image against skopeo, umoci, BuildKit, docker load and the OCI schemas.
 mod image;
+/// Inspections of packets on every engine, and what keeps one from beginning.
+mod inspect;
 /// The inspector: what it links, what it can ask the kernel for, what it does outside its sandbox.
 mod inspector;
 /// What is left behind when a run is interrupted, killed or abandoned.

@@ -10,6 +10,8 @@ mod formats;
 mod gate;
 /// Any text at all in the place of what a verifier reads.
 mod hostile;
+/// Reports of inspections, which nothing takes.
+mod inspections;
 /// What is signed, and an agent that lies.
 mod keys;
 /// A policy that loosens.

@@ -34,12 +34,12 @@ pub struct InspectArgs {
     /// The sandbox.
     #[command(flatten)]
     pub sandbox: SandboxArgs,
-    /// What the launcher brings for bundles in the packet.
-    #[command(flatten)]
-    pub brought: BroughtArgs,
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
+    /// What the launcher brings for bundles in the packet.
+    #[command(flatten)]
+    pub brought: BroughtArgs,
 }
 
 /// What the launcher brings for bundles in the packet.

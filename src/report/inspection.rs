@@ -80,7 +80,7 @@ pub fn text(inspected: &Inspected, verbose: bool, paint: Paint) -> String {
     let names = report
         .claims
         .iter()
-        .map(|claim| printable(&claim.id, 24).chars().count());
+        .map(|claim| printable(&claim.id, 32).chars().count());
     let width = names.max().unwrap_or(0).max(5);
     let heading = format!(
         "\n{} {} {} SAYS",
@@ -93,7 +93,7 @@ pub fn text(inspected: &Inspected, verbose: bool, paint: Paint) -> String {
         let _ = writeln!(
             out,
             "{} {} {} {}",
-            column(&printable(&claim.id, 24), width),
+            column(&printable(&claim.id, 32), width),
             verdict(claim.verdict, VERDICT, paint),
             column(&claim.rule.name(), RULE),
             printable(&claim.text, 80)
@@ -182,11 +182,11 @@ fn details(claim: &ClaimResult, paint: Paint) -> String {
     for place in &claim.places {
         let holds = match place.holds {
             true => paint.good("holds"),
-            false => paint.doubt("does not hold"),
+            false => paint.doubt("does not"),
         };
         let _ = writeln!(
             out,
-            "    {}: {holds}: {}",
+            "    {holds}: {}: {}",
             printable(&whereabouts(&place.place), 200),
             printable(&place.found, 300)
         );
