@@ -57,12 +57,17 @@ const CRATES: &[&str] = &[
     "zmij",
 ];
 
-/// The inspector's own file, in a directory of its own.
+/// The inspector's own file, in a directory of its own. Another process writes it: one that is
+/// started by another test meanwhile would hold it open for writing.
 fn written() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tki-inspector");
-    fs::write(&path, INSPECTOR).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let (source, path) = (
+        folder.path().join("bytes"),
+        folder.path().join("tki-inspector"),
+    );
+    fs::write(&source, INSPECTOR).unwrap();
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).unwrap();
+    need("coreutils", Command::new("cp").arg(source).arg(&path)).succeeded();
     (folder, path)
 }
 
