@@ -337,7 +337,11 @@ impl<'a> Question<'a> {
     }
 
     fn has_nothing_there(&self) -> Option<String> {
-        self.holding().next().is_none().then(|| self.found())
+        if self.holding().next().is_none() {
+            return Some(self.found());
+        }
+        let bare = self.claim.kind == ClaimKind::Says && self.holding().all(|one| !shows(one));
+        bare.then(|| "a place without a quote or an expectation shows nothing".to_owned())
     }
 
     fn is_prose(&self) -> Option<String> {
@@ -414,11 +418,13 @@ impl<'a> Question<'a> {
     }
 
     fn is_said(&self) -> Option<String> {
-        let quoted =
-            |(place, _): &(Place, Looked)| !matches!(place.at, Some(Locator::Step(_)) | None);
-        let any = self.holding().any(quoted);
-        (self.claim.kind == ClaimKind::Says && any).then(String::new)
+        (self.claim.kind == ClaimKind::Says).then(String::new)
     }
+}
+
+/// Something is said to stand at the place: a quote, or what is expected there.
+fn shows((place, looked): &(Place, Looked)) -> bool {
+    looked.is_fact || matches!(place.at, Some(Locator::Lines(_)))
 }
 
 fn is_accepted(judged: &Judged) -> bool {

@@ -337,15 +337,15 @@ fn a_report_is_about_this_packet_and_follows_from_itself() {
         (|r| r["is_not"] = json!([]), "is_not"),
         (
             |r| r["packet"]["sha256"] = json!("00".repeat(32)),
-            "packet.sha256",
+            "packet: sha256",
         ),
         (|r| r["packet"]["id"] = json!("other"), "packet"),
         (
             |r| r["packet"]["as_of"] = json!("2027-01-01T00:00:00Z"),
             "packet",
         ),
-        (|r| r["packet"]["items"] = json!(3), "packet.items"),
-        (|r| r["packet"]["claims"] = json!(0), "packet.claims"),
+        (|r| r["packet"]["items"] = json!(3), "packet: items"),
+        (|r| r["packet"]["claims"] = json!(0), "packet: claims"),
         (|r| r["rules_sha256"] = json!("00"), "rules_sha256"),
         (|r| r["statuses_sha256"] = json!("00"), "statuses_sha256"),
         (|r| r["brought"] = json!([]), "brought"),

@@ -121,10 +121,10 @@ fn is_about(
     let (own, packet) = (&report.packet, about.packet);
     must(report.schema == SCHEMA, "schema")?;
     must(report.is_not == IS_NOT, "is_not")?;
-    must(own.sha256 == about.sha256, "packet.sha256")?;
+    must(own.sha256 == about.sha256, "packet: sha256")?;
     must(own.id == packet.id && own.as_of == packet.as_of, "packet")?;
-    must(own.items == packet.items.len() as u64, "packet.items")?;
-    must(own.claims == packet.claims.len() as u64, "packet.claims")?;
+    must(own.items == packet.items.len() as u64, "packet: items")?;
+    must(own.claims == packet.claims.len() as u64, "packet: claims")?;
     must(report.rules_sha256 == rules::sha256(), "rules_sha256")?;
     let statuses = sha256_hex(status::TEXT.as_bytes());
     must(report.statuses_sha256 == statuses, "statuses_sha256")?;

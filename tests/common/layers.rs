@@ -29,12 +29,20 @@ pub fn stage(place: &Path) {
     for path in ["d/sub", "e/sub"].iter().chain(&volumes) {
         fs::create_dir_all(place.join(path)).unwrap();
     }
-    for path in ["tki-prober", "f", "d/x", "d/sub/y", "e/z", "e/sub/w"] {
+    for path in [
+        "tki-inspector",
+        "tki-prober",
+        "f",
+        "d/x",
+        "d/sub/y",
+        "e/z",
+        "e/sub/w",
+    ] {
         fs::write(place.join(path), path).unwrap();
     }
     std::os::unix::fs::symlink("../f", place.join("d/link")).unwrap();
     normalise(place);
-    for path in ["tki-prober", "d/x"] {
+    for path in ["tki-inspector", "tki-prober", "d/x"] {
         fs::set_permissions(place.join(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 }

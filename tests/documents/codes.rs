@@ -10,7 +10,7 @@ const FILES: &[&str] = &[
 ];
 
 /// Where failures are made: everything that is linked into the tool.
-const SOURCES: &[&str] = &["src", "verify/src", "image-builder/src"];
+const SOURCES: &[&str] = &["src", "inspector/src", "verify/src", "image-builder/src"];
 
 fn document() -> String {
     fs::read_to_string(root().join("docs/exit-codes.md")).unwrap()

@@ -30,7 +30,8 @@ fn m09_prose_shows_no_fact() {
         says["kind"] = "says".into();
     }
     let bare = json!([{"item": "listing", "at": {"json": "/containers"}}]);
-    made.claim("pointer", bare);
+    made.claim("pointer", bare.clone());
+    made.claim("says-pointer", bare)["kind"] = "says".into();
     let fact = equals("listing", "/containers", 11);
     made.claim(
         "fact",
@@ -43,6 +44,8 @@ fn m09_prose_shows_no_fact() {
     for id in ["says-count", "says-green"] {
         inspected.holds(id, "ADEQUATE", "AD-SAYS");
     }
+    // That something stands there says nothing.
+    inspected.holds("says-pointer", "UNSUPPORTED", "AD-NOT-THERE");
     inspected.holds("fact", "ADEQUATE", "AD-IS");
     proof(
         9,

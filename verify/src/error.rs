@@ -6,8 +6,13 @@ use tki_evidence::evidence::SCHEMA;
 use tki_evidence::strict::StrictError;
 use tki_text::printable;
 
-/// What `tki-attest inspect` writes: the report, and what is said of the sandbox beside it.
-pub const INSPECTIONS: [&str; 2] = ["tki-attest/inspection/v1", "tki-attest/inspection-stamp/v1"];
+/// What `tki-attest inspect` writes: the report, its binding to the matrix, and what is said of
+/// the sandbox beside it.
+pub const INSPECTIONS: [&str; 3] = [
+    "tki-attest/inspection/v1",
+    "tki-attest/inspection-binding/v1",
+    "tki-attest/inspection-stamp/v1",
+];
 
 /// What such a report is not.
 pub const NOT_AN_INPUT: &str = "nothing takes one as an input: it is triage for people, shows \
