@@ -113,6 +113,11 @@ mod tests {
 
     #[test]
     fn the_verifier_knows_what_it_refuses() {
-        assert_eq!(INSPECTIONS, [tki_inspector::report::SCHEMA, SCHEMA]);
+        let own = [
+            tki_inspector::report::SCHEMA,
+            tki_inspector::binding::SCHEMA,
+            SCHEMA,
+        ];
+        assert_eq!(INSPECTIONS, own);
     }
 }

@@ -6,9 +6,10 @@ use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A report and a stamp, as far as anybody reads them who does not want them.
-fn written(folder: &Path) -> [PathBuf; 2] {
+/// A report, its binding and a stamp, as far as anybody reads them who does not want them.
+fn written(folder: &Path) -> [PathBuf; 3] {
     let documents = [
+        ("binding.json", "tki-attest/inspection-binding/v1"),
         ("inspection.json", "tki-attest/inspection/v1"),
         ("stamp.json", "tki-attest/inspection-stamp/v1"),
     ];
@@ -66,7 +67,8 @@ fn every_command_that_reads_a_bundle_refuses_one_and_says_why() {
     }
     assert!(!touched.exists());
     // Nothing was signed, and nothing else was written.
-    assert_eq!(names_in(folder.path()), ["inspection.json", "stamp.json"]);
+    let names = ["binding.json", "inspection.json", "stamp.json"];
+    assert_eq!(names_in(folder.path()), names);
 }
 
 /// A directory of them holds no evidence either.
