@@ -7,6 +7,7 @@ mod ended;
 mod refused;
 
 use crate::common::podman::whole_podman;
+use crate::common::private_engine::PrivateEngine;
 use crate::common::proxy::{Gate, Proxy, Reaction, Request};
 use crate::common::traces::{Before, nothing_left};
 use crate::common::{
@@ -216,7 +217,11 @@ fn an_accepted_sandbox_is_said_to_be_one() {
     let _engine = whole_engine();
     let before = Before::look();
     let packet = Packet::small();
-    for (engine, arguments) in [ENGINES[0], ENGINES[2]] {
+    // What another client makes meanwhile would stand in the way.
+    let docker = PrivateEngine::start();
+    let host = docker.host();
+    let on_docker = ["--engine", "docker", "--host", &host];
+    for (engine, arguments) in [("docker", &on_docker[..]), ENGINES[2]] {
         let out = tempfile::tempdir().unwrap();
         let arguments = [&["--venue", "vps", "--timeout", "120"], arguments].concat();
         let said = inspect(packet.path(), out.path(), &arguments);
@@ -246,6 +251,8 @@ fn an_accepted_sandbox_is_said_to_be_one() {
         }
         assert!(reports(out.path(), &names[0]) == reports(out.path(), &names[1]));
     }
+    assert_eq!(docker.docker(&["ps", "-aq"]), "");
+    assert_eq!(docker.docker(&["volume", "ls", "-q"]), "");
     before.nothing_new();
 }
 

@@ -368,7 +368,7 @@ fn what_is_not_the_inspector_is_never_believed() {
             "it is of version 9.",
         ),
         (
-            |to| speak(to, &[HELLO, r#"{"done":{"status":10}}"#]),
+            |to| speak(to, &[HELLO, r#"{"done":{"status":10,"judged_us":1}}"#]),
             3,
             "inspector.garbled",
             "`done` is not due",
