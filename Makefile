@@ -83,7 +83,8 @@ fuzz:
 		cargo install cargo-fuzz --locked --root "$(TOOLS)"
 	cd fuzz && export PATH="$(TOOLS)/bin:$$PATH" TKI_FUZZ_BUNDLE=bundle RUSTC_BOOTSTRAP=1 && \
 		for target in $(FUZZ_TARGETS); do \
-			cargo fuzz run --sanitizer none "$$target" -- \
+			mkdir -p "corpus/$$target" "seeds/$$target"; \
+			cargo fuzz run --sanitizer none "$$target" "corpus/$$target" "seeds/$$target" -- \
 				-max_total_time=$(FUZZ_SECONDS) -len_control=0 -max_len=4096 || exit; \
 		done
 

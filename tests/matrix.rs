@@ -3,6 +3,8 @@
 
 /// What a claim's evidence comes to.
 mod adequacy;
+/// Text that would act.
+mod hostile;
 /// What a packet is.
 mod packet;
 /// What the process may do.

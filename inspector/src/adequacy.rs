@@ -309,7 +309,9 @@ impl<'a> Question<'a> {
                 let said = item.status.as_ref();
                 said.is_some_and(|said| said.word == status.word && said.of == status.of)
             });
-            item.document_type == DocumentType::Decision && is_theirs && is_it
+            // What was generated is evidence and never an authority's record.
+            let is_record = item.source.derived_from.is_empty();
+            item.document_type == DocumentType::Decision && is_theirs && is_it && is_record
         })
     }
 

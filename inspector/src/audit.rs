@@ -91,7 +91,9 @@ impl<'a> Audited<'a> {
 
     fn is_decision(&self, place: &PlaceResult) -> bool {
         let item = self.packet.item(&place.place.item);
-        item.is_some_and(|item| item.document_type == DocumentType::Decision)
+        item.is_some_and(|item| {
+            item.document_type == DocumentType::Decision && item.source.derived_from.is_empty()
+        })
     }
 
     /// No adequate claim is like that.

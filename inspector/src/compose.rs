@@ -130,12 +130,32 @@ fn blockers(claims: &[ClaimResult]) -> Vec<Blocker> {
         .collect()
 }
 
-/// The blocker of the rule that comes first, which is the one that weighs most.
+/// Classes of blockers, from the one that weighs most: without a sandbox that holds, and where
+/// something was changed in secret, nothing else is worth doing.
+const WEIGHT: [&str; 9] = [
+    "ATTESTATION",
+    "MUTATION",
+    "CONTRADICTION",
+    "AUTHORITY",
+    "VENUE",
+    "PROVENANCE",
+    "OVERCLAIM",
+    "EVIDENCE",
+    "DEFERRED",
+];
+
+/// What the blocker that weighs most asks for; of several of one class, the one whose rule comes
+/// first.
 fn next_action(claims: &[ClaimResult], blockers: &[Blocker]) -> String {
+    let weight = |claim: &&ClaimResult| {
+        let class = claim.rule.text().class.as_str();
+        let place = WEIGHT.iter().position(|known| *known == class);
+        (place.unwrap_or(WEIGHT.len()), claim.rule)
+    };
     let inadequate = claims
         .iter()
         .filter(|claim| claim.verdict != Adequacy::Adequate);
-    let first = inadequate.min_by_key(|claim| claim.rule);
+    let first = inadequate.min_by_key(weight);
     let blocker = first.and_then(|claim| blockers.iter().find(|one| one.claim == claim.id));
     match blocker {
         Some(blocker) => format!("{}: {} ({})", blocker.owner, blocker.action, blocker.id),
@@ -169,4 +189,16 @@ fn not_done(packet: &Packet) -> Vec<String> {
         )),
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_has_its_weight() {
+        for rule in rules::all().iter().filter(|rule| rule.class != "NONE") {
+            assert!(WEIGHT.contains(&rule.class.as_str()), "{:?}", rule.id);
+        }
+    }
 }

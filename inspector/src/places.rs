@@ -252,6 +252,7 @@ impl<'a> Case<'a> {
         };
         let is_accepted = judged.decision == Some(Decision::B4PrimeAccepted);
         looked.holds = is_accepted == *wanted;
+        looked.is_false = is_accepted && !*wanted;
         let open = judged.result.open.iter().map(|step| step.code.as_str());
         let open: Vec<&str> = open.collect();
         looked.found = match open.is_empty() {

@@ -2,6 +2,7 @@
 //! followed, and is there a better source for the same? Authority and times are the packer's
 //! word unless a signer whom the launcher brought signed the item.
 
+use crate::guard::FileError;
 use crate::packet::{Authority, DocumentType, Item, Packet};
 use crate::reader::Read;
 use crate::report::Finding;
@@ -81,16 +82,23 @@ pub fn validate(
             standing.find("PV-GENERATED", text);
         }
     }
-    chains(packet, &mut all);
+    let order = chains(packet, &mut all);
     times(packet, &mut all);
     sources(packet, reads, &mut all);
     signatures(packet, reads, signers, &mut all);
+    prose(packet, &order, &mut all);
     all
 }
 
 /// The bytes are those that the packet names.
 fn bytes(item: &Item, read: &Read, standing: &mut Standing) {
-    if let Some(problem) = &read.problem {
+    if let Some(FileError::TooLong(_)) = &read.problem {
+        let text = format!(
+            "it has more than the {} bytes that the packet says",
+            item.size
+        );
+        standing.refuse("PV-DIGEST", text);
+    } else if let Some(problem) = &read.problem {
         standing.refuse("PV-MISSING", format!("it cannot be read: {problem}"));
     } else if read.bytes != item.size {
         let text = format!(
@@ -112,8 +120,9 @@ fn places(packet: &Packet) -> BTreeMap<&str, usize> {
         .collect()
 }
 
-/// What an item was made from is there, ends, and stands itself.
-fn chains(packet: &Packet, all: &mut [Standing]) {
+/// What an item was made from is there, ends, and stands itself. Gives the items in an order in
+/// which each comes after those that it was made from, without those of a circle.
+fn chains(packet: &Packet, all: &mut [Standing]) -> Vec<usize> {
     let at = places(packet);
     // The items that wait for how many of those that they were made from.
     let mut open: Vec<usize> = vec![0; all.len()];
@@ -137,7 +146,9 @@ fn chains(packet: &Packet, all: &mut [Standing]) {
         }
     }
     let mut ready: Vec<usize> = (0..all.len()).filter(|index| open[*index] == 0).collect();
+    let mut order = Vec::with_capacity(all.len());
     while let Some(parent) = ready.pop() {
+        order.push(parent);
         for child in core::mem::take(&mut children[parent]) {
             open[child] -= 1;
             if !all[parent].usable {
@@ -157,6 +168,42 @@ fn chains(packet: &Packet, all: &mut [Standing]) {
             let text = "what it was made from was, in the end, made from it".to_owned();
             standing.refuse("PV-CYCLE", text);
         }
+    }
+    order
+}
+
+/// What was made from prose alone shows no more of the world than the prose does: it is said,
+/// because it looks like a measurement.
+fn prose(packet: &Packet, order: &[usize], all: &mut [Standing]) {
+    let at = places(packet);
+    let mut only_prose = vec![false; all.len()];
+    for index in order {
+        let item = &packet.items[*index];
+        let mut parents = item.source.derived_from.iter();
+        let is_prose_itself = |parent: &String| {
+            let parent = at.get(parent.as_str());
+            parent.is_some_and(|parent| only_prose[*parent])
+        };
+        only_prose[*index] = match item.source.derived_from.is_empty() {
+            true => is_prose(item.document_type),
+            false => parents.all(is_prose_itself),
+        };
+        let is_made = !item.source.derived_from.is_empty();
+        if is_made && only_prose[*index] && all[*index].usable {
+            let text = "it was made from prose: its values are what a text says".to_owned();
+            all[*index].find("PV-PROSE", text);
+        }
+    }
+}
+
+/// A text about something, and not what a program printed or a program itself.
+fn is_prose(kind: DocumentType) -> bool {
+    use DocumentType as D;
+    match kind {
+        D::Specification | D::Plan | D::Index | D::Report | D::Checkpoint => true,
+        D::Packet | D::Decision | D::Other => true,
+        D::Harness | D::Listing | D::Transcript => false,
+        D::EvidenceBundle | D::EvidenceArtifact | D::Envelope => false,
     }
 }
 

@@ -140,7 +140,7 @@ fn an_authority_comes_before_a_local_file_and_what_was_made_is_none() {
         &[
             (false, &["PV-LOCAL"]),
             (true, &[]),
-            (true, &["PV-GENERATED"]),
+            (true, &["PV-GENERATED", "PV-PROSE"]),
         ],
     );
 }
@@ -195,5 +195,27 @@ fn a_signature_that_nobody_listed_can_have_made_is_said() {
     expect(
         vec![signed, envelope],
         &[(true, &["PV-SIGNATURE"]), (true, &[])],
+    );
+}
+
+#[test]
+fn what_was_made_from_prose_alone_is_said_to_be() {
+    let mut listing = item("listing", "l", 0, Authority::Native);
+    listing.document_type = DocumentType::Listing;
+    expect(
+        vec![
+            item("report", "r", 0, Authority::Kb),
+            listing,
+            made_from("facts", &["report"]),
+            made_from("more", &["facts"]),
+            made_from("both", &["report", "listing"]),
+        ],
+        &[
+            (true, &[]),
+            (true, &[]),
+            (true, &["PV-PROSE"]),
+            (true, &["PV-PROSE"]),
+            (true, &[]),
+        ],
     );
 }

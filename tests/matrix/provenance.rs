@@ -33,7 +33,7 @@ fn m04_what_was_hashed_is_what_is_judged() {
     for (id, code) in [
         ("byte", "PV-DIGEST"),
         ("short", "PV-DIGEST"),
-        ("long", "PV-MISSING"),
+        ("long", "PV-DIGEST"),
         ("gone", "PV-MISSING"),
     ] {
         assert_eq!(inspected.standing(id), (false, vec![code]), "{id}");
@@ -41,7 +41,7 @@ fn m04_what_was_hashed_is_what_is_judged() {
     }
     proof(
         4,
-        "PV-DIGEST for another byte and a shorter item; PV-MISSING for a longer one and for none",
+        "PV-DIGEST for another byte, a shorter item and a longer one; PV-MISSING for none",
     );
 }
 
@@ -151,7 +151,7 @@ fn m08_what_is_generated_is_no_authority() {
     let inspected = made.inspected();
     assert_eq!(
         inspected.standing("generated"),
-        (true, vec!["PV-GENERATED"])
+        (true, vec!["PV-GENERATED", "PV-PROSE"])
     );
     inspected.holds("accepted", "CONTRADICTED", "AD-STATUS-CONTRADICTED");
     let contradictions = &inspected.0.report.contradictions;

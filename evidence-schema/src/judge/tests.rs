@@ -81,7 +81,7 @@ fn good_value(rule: FactRule) -> String {
         FactRule::OneOf(values) => values[0].into(),
         FactRule::NotRoot => crate::facts::identity(&good_raw().proc_self_status).unwrap(),
         FactRule::FreshNamespace => "net:[4026532999]".into(),
-        FactRule::ImageFiles => "/tki-prober,/tki-sandbox".into(),
+        FactRule::ImageFiles => "/tki-inspector,/tki-prober,/tki-sandbox".into(),
         FactRule::Devices => "null,zero".into(),
         FactRule::DeviceNumbers => "null=1:3 zero=1:5".into(),
         FactRule::Refused(count) => {
@@ -347,7 +347,11 @@ fn readings_that_leak_fail_and_readings_that_say_nothing_do_not_pass() {
     let cases: &[(&str, &str, Verdict)] = &[
         ("XP-NS-FRESH", "pid:[4026531836]", Verdict::Fail),
         ("XP-NS-FRESH", "net:[4026531840]", Verdict::Fail),
-        ("XP-FS-FILES", "/tki-prober,/etc/shadow", Verdict::Fail),
+        (
+            "XP-FS-FILES",
+            "/tki-inspector,/tki-prober,/etc/shadow",
+            Verdict::Fail,
+        ),
         ("XP-FS-FILES", "/tki-sandbox", Verdict::Unproven),
         ("XP-FS-DEVICES", "null,sda", Verdict::Fail),
         ("XP-FD", "0=pipe,1=pipe,2=pipe,3=pipe", Verdict::Fail),
