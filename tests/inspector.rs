@@ -181,7 +181,8 @@ fn m44_it_names_no_machine() {
 }
 
 /// What is called to find out that it is denied, once each, and what puts the lock on.
-const ONCE: [(u32, &str); 7] = [
+const ONCE: [(u32, &str); 8] = [
+    (9, "mmap: its memory, before anything else"),
     (39, "getpid: is it process 1?"),
     (41, "socket, with impossible arguments"),
     (42, "connect, with impossible arguments"),

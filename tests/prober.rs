@@ -290,7 +290,7 @@ fn it_has_no_function_for_a_system_call_that_is_not_listed() {
         found.join(" ")
     };
     // What both programs inside can do.
-    let shared = "clock_gettime close exit_group fsync getdents64 getpid newfstatat openat prctl \
+    let shared = "clock_gettime close exit_group fsync getdents64 getpid mmap newfstatat openat prctl \
                   read readlinkat seccomp write";
     assert_eq!(calls_of("inside/src/sys.rs"), shared);
     // What the prober can do beside that, because it has to try it.

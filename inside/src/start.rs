@@ -11,9 +11,13 @@ use core::ffi::{CStr, c_char, c_int};
 /// arguments without the program's own name, and its environment.
 #[macro_export]
 macro_rules! program {
-    ($name:literal, $memory:expr, $run:path) => {
+    // Its memory is mapped when it begins.
+    ($name:literal, mapped $memory:expr, $run:path) => {
+        $crate::program!(@ $name, Mapped, $memory, $run);
+    };
+    (@ $name:literal, $heap:ident, $memory:expr, $run:path) => {
         #[global_allocator]
-        static HEAP: $crate::heap::Heap<{ $memory }> = $crate::heap::Heap::new();
+        static HEAP: $crate::heap::$heap<{ $memory }> = $crate::heap::$heap::new();
 
         core::arch::global_asm!(
             ".globl _start",
@@ -36,6 +40,9 @@ macro_rules! program {
         fn panic(info: &core::panic::PanicInfo) -> ! {
             $crate::start::give_up($name, info)
         }
+    };
+    ($name:literal, $memory:expr, $run:path) => {
+        $crate::program!(@ $name, Heap, $memory, $run);
     };
 }
 

@@ -52,6 +52,7 @@ pub mod nr {
     pub const READ: usize = 0;
     pub const WRITE: usize = 1;
     pub const CLOSE: usize = 3;
+    pub const MMAP: usize = 9;
     pub const GETPID: usize = 39;
     pub const FSYNC: usize = 74;
     pub const PRCTL: usize = 157;
@@ -258,6 +259,15 @@ pub fn getdents(fd: i32, buffer: &mut [u8]) -> Result {
         buffer.as_mut_ptr() as usize,
         buffer.len()
     )
+}
+
+/// New memory of this process's own, if there is so much address space.
+pub fn map(size: usize) -> Result<*mut u8> {
+    const READ_AND_WRITE: usize = 3;
+    // Private, of no file, and not to be counted before it is touched.
+    const OWN: usize = 0x2 | 0x20 | 0x4000;
+    const NO_FILE: usize = usize::MAX;
+    call!(nr::MMAP, 0, size, READ_AND_WRITE, OWN, NO_FILE, 0).map(|start| start as *mut u8)
 }
 
 /// Microseconds on a clock that only goes forward; 0 if the clock cannot be

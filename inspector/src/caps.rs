@@ -3,10 +3,10 @@
 use crate::packet::{DocumentType, Packet};
 use alloc::collections::BTreeSet;
 
-/// The addresses that the program reserves, and so the most memory that it ever uses. Pages that are
-/// never touched cost nothing where a control group limits memory; where a limit of the address
-/// space stands in for that, they count.
-pub const RESERVED: u64 = 512 << 20;
+/// The addresses that the program maps for its memory, and so the most that it ever uses. Pages
+/// that are never touched cost nothing where a control group limits memory; where a limit of the
+/// address space stands in for that, it maps less.
+pub const MOST_USED: u64 = 512 << 20;
 
 /// What the program needs with a packet of nothing.
 const BASE: u64 = 8 << 20;

@@ -5,6 +5,6 @@
 // Pages that are never touched cost nothing; the sandbox's limit is what holds.
 tki_inside::program!(
     "tki-inspector",
-    tki_inspector::caps::RESERVED as usize,
+    mapped tki_inspector::caps::MOST_USED as usize,
     tki_inspector::errand::run
 );

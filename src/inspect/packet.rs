@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tki_evidence::stamp::sha256_hex;
-use tki_inspector::caps::{self, Need, RESERVED};
+use tki_inspector::caps::{self, MOST_USED, Need};
 use tki_inspector::packet::{self, FILE, Item};
 
 /// The most bytes of all items together: on an engine without a daemon they come to lie in this
@@ -70,7 +70,7 @@ impl Packet {
     /// What it takes, which no sandbox may have to give beyond what the inspector can use.
     pub fn need(&self) -> Result<Need, PacketError> {
         let need = caps::need(&self.says, self.bytes.len() as u64);
-        match need.memory_bytes <= RESERVED {
+        match need.memory_bytes <= MOST_USED {
             true => Ok(need),
             false => Err(PacketError::Memory {
                 path: self.folder.path().to_owned(),
@@ -112,7 +112,7 @@ pub enum PacketError {
     TooMuch(PathBuf),
     /// It takes more memory than the inspector ever uses.
     #[error(
-        "{}: it takes up to {need} bytes of memory, and the inspector uses {RESERVED} at the most",
+        "{}: it takes up to {need} bytes of memory, and the inspector uses {MOST_USED} at the most",
         .path.display()
     )]
     Memory {

@@ -5,7 +5,7 @@ use crate::sandbox::profile::Limits;
 use tki_evidence::controller::Controller;
 use tki_evidence::evidence::Sandbox;
 use tki_evidence::settings::{ADDRESS_SPACE, Memory, Settings, memory_of};
-use tki_inspector::caps::{Need, RESERVED};
+use tki_inspector::caps::Need;
 
 /// The unit of memory on every machine that this tool knows.
 const PAGE: u64 = 4096;
@@ -50,11 +50,12 @@ impl TooSmall {
 }
 
 /// What the packet takes on an engine that cannot set these limits. Where the address space stands
-/// in for memory, what the inspector reserves counts, whether it touches it or not.
+/// in for memory, the inspector maps its memory in one piece, and finds the largest that fits in
+/// steps of an eighth.
 pub fn on(need: Need, lacks: &[Controller]) -> Need {
     match lacks.contains(&Controller::Memory) {
         true => Need {
-            memory_bytes: need.memory_bytes.max(RESERVED),
+            memory_bytes: need.memory_bytes.saturating_add(need.memory_bytes / 4),
             ..need
         },
         false => need,
@@ -172,7 +173,7 @@ mod tests {
         assert!(refused.next().contains("memory_bytes = 104857600"));
         assert!(enlarged(own, &chosen, need(24 << 20, 9 << 20)).is_ok());
         let lacks = [Controller::Cpu, Controller::Memory];
-        assert_eq!(on(need(1, 1), &lacks), need(RESERVED, 1));
+        assert_eq!(on(need(8 << 20, 1), &lacks), need(10 << 20, 1));
         assert_eq!(on(need(1, 1), &lacks[..1]), need(1, 1));
     }
 

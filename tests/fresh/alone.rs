@@ -36,6 +36,7 @@ const HARMLESS: &[&str] = &[
     "madvise",
     "mmap",
     "mprotect",
+    "mremap",
     "munmap",
     "newfstatat",
     "poll",
