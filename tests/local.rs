@@ -299,8 +299,17 @@ fn strike_twenty(
         before.nothing_new(|| copy.look(""));
         killed
     });
+    // A keeper lives for a part of a run, and for how long is not known: a strike that comes too
+    // late says that it is less than was thought.
+    let mut life = length / 2;
     for _ in 0..2 {
-        until_killed(5, || strike_keeper(moments.within(length / 2), command()));
+        until_killed(5, || {
+            let killed = strike_keeper(moments.within(life), command());
+            if killed == 0 {
+                life = (life * 3 / 4).max(Duration::from_millis(2));
+            }
+            killed
+        });
         before.nothing_new(|| copy.look(""));
     }
 }
