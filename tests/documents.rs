@@ -3,6 +3,8 @@
 
 /// Failure codes, in both directions.
 mod codes;
+/// Commands that are shown.
+mod commands;
 /// Numbers of probes, operations, controls and calls.
 mod counts;
 /// Crates that are there in two versions.
